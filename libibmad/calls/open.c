@@ -292,7 +292,7 @@ static int find_pair(const char *ca_name, int portnum, unsigned enforce_smi,
 		     struct umad_ca_pair *names)
 {
 	umad_port_t port;
-	int ret, error;
+	int ret, fd, error;
 
 	if (portnum < 0 || portnum > UINT8_MAX)
 		return ENODEV;
@@ -300,7 +300,6 @@ static int find_pair(const char *ca_name, int portnum, unsigned enforce_smi,
 	if (!ret)
 		return 0;
 	error = ret < 0 ? cause_of(ret) : ENODEV;
-	/* libibumad also reports why the port cannot be read */
 	if (!umad_get_port(ca_name, portnum, &port)) {
 		snprintf(names->gsi_name, sizeof(names->gsi_name), "%s", port.ca_name);
 		names->gsi_preferred_port = (uint32_t)port.portnum;
@@ -308,6 +307,10 @@ static int find_pair(const char *ca_name, int portnum, unsigned enforce_smi,
 		if (!enforce_smi && ret == -ENODEV)
 			return 0;
 	}
+	/* libibumad reports why the port cannot be opened */
+	fd = umad_open_port(ca_name, portnum);
+	if (fd >= 0)
+		umad_close_port(fd);
 	return error;
 }
 
