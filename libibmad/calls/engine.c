@@ -322,7 +322,7 @@ void engine_end_processing(struct mad_async *engine)
 /* --- requests ------------------------------------------------------------------- */
 
 /* The caller's structures stay as they are. */
-static INLINE int init_request(struct mad_async *engine, const char *call,
+static INLINE int init_request(struct mad_async *engine, enum public_call call,
 			       struct async_request *async, const ib_rpc_t *rpc,
 			       const ib_portid_t *dport, const void *payload, size_t size)
 {
@@ -341,7 +341,7 @@ static INLINE int init_request(struct mad_async *engine, const char *call,
 			    payload, size);
 }
 
-static INLINE int submit_unlocking(struct mad_async *engine, const char *call,
+static INLINE int submit_unlocking(struct mad_async *engine, enum public_call call,
 				   const ib_rpc_t *rpc, const ib_portid_t *dport,
 				   const void *payload, size_t size, mad_async_fn *callback,
 				   void *arg, uint64_t *id, bool urgent)
@@ -381,9 +381,9 @@ static INLINE int submit_unlocking(struct mad_async *engine, const char *call,
 	return 0;
 }
 
-int engine_submit_unlocking(struct mad_async *engine, const char *call, const ib_rpc_t *rpc,
-			    const ib_portid_t *dport, const void *payload, size_t size,
-			    mad_async_fn *callback, void *arg, uint64_t *id)
+int engine_submit_unlocking(struct mad_async *engine, enum public_call call,
+			    const ib_rpc_t *rpc, const ib_portid_t *dport, const void *payload,
+			    size_t size, mad_async_fn *callback, void *arg, uint64_t *id)
 {
 	return submit_unlocking(engine, call, rpc, dport, payload, size, callback, arg, id,
 				false);
@@ -393,7 +393,7 @@ int engine_submit_urgent_unlocking(struct mad_async *engine, const ib_rpc_t *rpc
 				   const ib_portid_t *dport, mad_async_fn *callback, void *arg,
 				   uint64_t *id)
 {
-	return submit_unlocking(engine, "mad_async_submit", rpc, dport, NULL, 0, callback, arg,
+	return submit_unlocking(engine, CALL_ASYNC_SUBMIT, rpc, dport, NULL, 0, callback, arg,
 				id, true);
 }
 
@@ -408,7 +408,7 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 	ret = enter(async, &cancel_state);
 	if (ret)
 		return ret;
-	ret = submit_unlocking(async, "mad_async_submit", rpc, dport, payload, size, callback,
+	ret = submit_unlocking(async, CALL_ASYNC_SUBMIT, rpc, dport, payload, size, callback,
 			       arg, id, false);
 	if (ret == -EPROTONOSUPPORT)
 		engine_report_class_unlocking(async, "mad_async_submit", rpc->mgtclass);

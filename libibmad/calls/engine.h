@@ -82,9 +82,9 @@ void engine_report_class_unlocking(struct mad_async *engine, const char *call, i
  * mad_async_submit(), for a public call. *id is written before the request is sent. When it
  * returns, another thread may already have called the request back.
  */
-int engine_submit_unlocking(struct mad_async *engine, const char *call, const ib_rpc_t *rpc,
-			    const ib_portid_t *dport, const void *payload, size_t size,
-			    mad_async_fn *callback, void *arg, uint64_t *id);
+int engine_submit_unlocking(struct mad_async *engine, enum public_call call,
+			    const ib_rpc_t *rpc, const ib_portid_t *dport, const void *payload,
+			    size_t size, mad_async_fn *callback, void *arg, uint64_t *id);
 /* The same for a request to the local port, which is sent before all that are queued. */
 int engine_submit_urgent_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
 				   const ib_portid_t *dport, mad_async_fn *callback, void *arg,

@@ -203,24 +203,25 @@ static RARE void failed(const char *call, const struct request *request, const i
 }
 
 /* exchange() while the thread cannot be cancelled. */
-static INLINE int exchange_uncancelled(const char *call, struct ibmad_port *port,
+static INLINE int exchange_uncancelled(enum public_call call, struct ibmad_port *port,
 				       struct blocking_request *blocking, ib_rpc_t *rpc,
 				       ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
 				       const void *payload, size_t size)
 {
 	struct request_settings settings = options_for_request(port, rpc->mgtclass & 0xff);
 	struct request *request = &blocking->request.request;
+	/* mad_rpc_message() returns its failures, and reports none */
+	const char *reported_as = call == CALL_RPC_MESSAGE ? NULL : public_call_names[call];
 	int ret;
 
-	settings.by_rmpp = !call && request_is_by_rmpp(rpc);
+	settings.by_rmpp = !reported_as && request_is_by_rmpp(rpc);
 	blocking->owner = (struct owner){.ops = &ops, .source = &port->blocking};
-	port_request_init(&blocking->request, &blocking->owner,
-			  call ? call : "mad_rpc_message");
+	port_request_init(&blocking->request, &blocking->owner, call);
 	ret = request_init(request, &settings, rpc, dport, rmpp, payload, size);
 	if (!ret)
 		ret = wait_for(port, blocking);
 	if (ret)
-		return not_made(call, request, rpc, dport, -ret);
+		return not_made(reported_as, request, rpc, dport, -ret);
 	if (request_has_response(request)) {
 		rpc->rstatus = request->status;
 		offer_response(request);
@@ -228,15 +229,15 @@ static INLINE int exchange_uncancelled(const char *call, struct ibmad_port *port
 	port_request_debug(&blocking->request);
 	redirect_report(request->redirect, dport);
 	if (request->error)
-		failed(call, request, rpc, dport);
+		failed(reported_as, request, rpc, dport);
 	return request->error;
 }
 
 /*
  * Sends a request and waits: 0, or an errno. The response is in blocking->request. Failures are
- * reported as those of the public function "call"; NULL reports none.
+ * reported as those of the public call.
  */
-static INLINE int exchange(const char *call, const struct ibmad_port *srcport,
+static INLINE int exchange(enum public_call call, const struct ibmad_port *srcport,
 			   struct blocking_request *blocking, ib_rpc_t *rpc, ib_portid_t *dport,
 			   ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
 {
@@ -250,7 +251,7 @@ static INLINE int exchange(const char *call, const struct ibmad_port *srcport,
 }
 
 /* The same, for calls that are not often called: the code of exchange() is not repeated. */
-static NOINLINE int exchange_rare(const char *call, const struct ibmad_port *srcport,
+static NOINLINE int exchange_rare(enum public_call call, const struct ibmad_port *srcport,
 				  struct blocking_request *blocking, ib_rpc_t *rpc,
 				  ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, const void *payload,
 				  size_t size)
@@ -297,7 +298,7 @@ EXPORT void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_
 
 	if (!rpc || !srcport || rpc->datasz < 0)
 		return refuse(rpc);
-	error = exchange("mad_rpc", srcport, &blocking, rpc, dport, NULL, payload,
+	error = exchange(CALL_RPC, srcport, &blocking, rpc, dport, NULL, payload,
 			 (size_t)rpc->datasz);
 	if (!error && rcvdata)
 		copy_data(&blocking.request.request, rpc, rcvdata);
@@ -329,7 +330,7 @@ EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_po
 	size = (size_t)(IB_MAD_SIZE - rpc->dataoffs);
 	if (size > (size_t)rpc->datasz)
 		size = (size_t)rpc->datasz;
-	error = exchange_rare("mad_rpc_rmpp", srcport, &blocking, rpc, dport, rmpp, data, size);
+	error = exchange_rare(CALL_RPC_RMPP, srcport, &blocking, rpc, dport, rmpp, data, size);
 	if (!error) {
 		mad = request_mad(&blocking.request.request);
 		if (rmpp)
@@ -377,7 +378,8 @@ EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_port
 	}
 	destination = *dport;
 	complete_address(&destination);
-	error = exchange_rare(NULL, port, &blocking, rpc, &destination, NULL, payload, size);
+	error = exchange_rare(CALL_RPC_MESSAGE, port, &blocking, rpc, &destination, NULL,
+			      payload, size);
 	redirect_report(blocking.request.request.redirect, dport);
 	message->status = blocking.request.request.status;
 	if (!error && (error = take_message(&blocking.request.request, message)))

@@ -14,6 +14,14 @@
 /* queue_next() looks at this number of requests for each one that may be sent. */
 #define LOOKS 16
 
+const char *const public_call_names[] = {
+	[CALL_RPC] = "mad_rpc",
+	[CALL_RPC_RMPP] = "mad_rpc_rmpp",
+	[CALL_RPC_MESSAGE] = "mad_rpc_message",
+	[CALL_ASYNC_SUBMIT] = "mad_async_submit",
+	[CALL_SA_SUBMIT] = "mad_sa_submit",
+};
+
 /* --- events of requests --------------------------------------------------------- */
 
 void port_send_again(struct ibmad_port *port, struct port_request *request, bool readdressed)
@@ -78,7 +86,7 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 	uint8_t *umad = request_buffer(&request->request);
 
 	/* a renumbered packet was counted before the kernel refused its former ID */
-	if (!request->request.renumbered) {
+	if (!request->request.transmissions.renumbered) {
 		queue_sent(&port->queue, request, event->now);
 		if (request->owner->ops->sent)
 			request->owner->ops->sent(port, request);
@@ -86,8 +94,10 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 	port_unlock(port);
 	if (event->attempts_left)
 		report_retry(event->attempts_left, umad_get_mad(umad));
-	if (request->request.transmissions.count == 1 && !request->request.renumbered)
-		debug_sent(request->call, umad, request_mad(&request->request));
+	if (request->request.transmissions.count == 1 &&
+	    !request->request.transmissions.renumbered)
+		debug_sent(public_call_names[request->call], umad,
+			   request_mad(&request->request));
 	event->error =
 		handle_send(&port->handle, umad, request->request.length, event->kernel_ms);
 	port_lock(port);
@@ -165,8 +175,8 @@ RARE void port_request_write_result(const struct port_request *port_request)
 		.elapsed_ms = request->elapsed_ms,
 	};
 
-	debug_write_result(port_request->call, request_buffer(request), request_mad(request),
-			   &result);
+	debug_write_result(public_call_names[port_request->call], request_buffer(request),
+			   request_mad(request), &result);
 }
 
 /* --- the end -------------------------------------------------------------------- */

@@ -70,7 +70,19 @@ enum queue_place {
 	RESUMED, /* in its flow, and its lane waits for it */
 	IN_LANE,
 	PAUSING, /* in no list, and its lane waits for it */
-};
+} __attribute__((packed));
+
+/* The public call that made a request, for messages. */
+enum public_call {
+	CALL_RPC,
+	CALL_RPC_RMPP,
+	CALL_RPC_MESSAGE,
+	CALL_ASYNC_SUBMIT,
+	CALL_SA_SUBMIT,
+	PUBLIC_CALLS
+} __attribute__((packed));
+
+extern __attribute__((visibility("hidden"))) const char *const public_call_names[PUBLIC_CALLS];
 
 /* Who made a request: a thread that waits, or an engine. */
 struct owner {
@@ -81,9 +93,9 @@ struct owner {
 /* A request on a port. */
 struct port_request {
 	struct owner *owner;
-	const char *call;  /* the public call, for messages */
 	struct flow *flow; /* set when it is submitted */
 	enum queue_place place;
+	enum public_call call;
 	uint32_t number;    /* queue->numbered when it was submitted */
 	struct list entry;  /* in a list of the queue; when complete, in one of the owner */
 	struct timer timer; /* of an engine's request */
@@ -123,7 +135,7 @@ struct queue {
 
 /* Initializes all except request->request, which request_init() does. */
 static inline void port_request_init(struct port_request *request, struct owner *owner,
-				     const char *call)
+				     enum public_call call)
 {
 	request->owner = owner;
 	request->call = call;

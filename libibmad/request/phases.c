@@ -128,16 +128,16 @@ RARE enum request_action request_written_otherwise(struct requests *all,
 	    pending->slot == request->transmissions.latest)
 		request_drop_pending(request);
 	/* the kernel may still hold an ID that the caller chose, but not a new ID */
-	if (error == EINVAL && pending->kind == EVENT_NONE && !request->renumbered &&
-	    transmission_is_own(transmission)) {
+	if (error == EINVAL && pending->kind == EVENT_NONE &&
+	    !request->transmissions.renumbered && transmission_is_own(transmission)) {
 		flow_ended(&all->flow, &request->account);
 		if (event->now < request->attempt_end) {
-			request->renumbered = true;
+			request->transmissions.renumbered = true;
 			request->transmissions.count--; /* the packet was not sent */
 		}
 		return request_send(all, request, event);
 	}
-	request->renumbered = false;
+	request->transmissions.renumbered = false;
 	request->phase = REQUEST_WAITING;
 	if (pending->kind == EVENT_CANCEL)
 		return request_finish(all, request, pending->error, event->now);

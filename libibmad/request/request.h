@@ -116,7 +116,6 @@ struct request {
 	bool next_attempt;   /* the next transmission begins another attempt */
 	bool repeatable;     /* a Get that changes nothing */
 	bool rmpp;           /* the agent has RMPP */
-	bool renumbered;     /* the kernel refused the ID; the packet has a new one */
 	uint8_t header_size; /* of the umad header */
 
 	uint16_t error;    /* DONE: 0 or an errno */
@@ -332,7 +331,7 @@ static inline enum request_action request_written(struct requests *all, struct r
 {
 	if (event->error || request->pending.kind != EVENT_NONE)
 		return request_written_otherwise(all, request, event);
-	request->renumbered = false;
+	request->transmissions.renumbered = false;
 	request->phase = REQUEST_WAITING;
 	return ACTION_SET_TIMER;
 }

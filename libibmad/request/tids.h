@@ -51,8 +51,9 @@ struct transmissions {
 	uint16_t count;                      /* transmissions so far */
 	uint8_t latest;                      /* the slot of the latest transmission */
 	uint8_t mgmt_class;
-	bool timed_out; /* the kernel gave up a transmission with the request's own ID */
-	bool chosen;    /* the caller chose the request's own ID by hand */
+	bool timed_out;  /* the kernel gave up a transmission with the request's own ID */
+	bool chosen;     /* the caller chose the request's own ID by hand */
+	bool renumbered; /* the kernel refused an ID; the packet to write has a new one */
 };
 
 /* An ID that a caller chose, and when its rest ends, in seconds. */

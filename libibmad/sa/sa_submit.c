@@ -223,7 +223,7 @@ static int send_request_unlocking(struct mad_async *engine, struct sa_request *r
 	const void *record = request->heap ? request->heap : request->record;
 
 	request->waits = false;
-	return engine_submit_unlocking(engine, "mad_sa_submit", &request->rpc, &request->sa,
+	return engine_submit_unlocking(engine, CALL_SA_SUBMIT, &request->rpc, &request->sa,
 				       request->size ? record : NULL, request->size,
 				       request_came, request, &request->id);
 }
@@ -241,7 +241,7 @@ static int read_port_info_unlocking(struct mad_async *engine, struct sa_client *
 	};
 	const ib_portid_t self = {0};
 
-	return engine_submit_unlocking(engine, "mad_sa_submit", &rpc, &self, NULL, 0,
+	return engine_submit_unlocking(engine, CALL_SA_SUBMIT, &rpc, &self, NULL, 0,
 				       port_info_came, client, &client->reading);
 }
 
