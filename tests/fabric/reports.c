@@ -83,7 +83,9 @@ static void report(int lid, unsigned first, unsigned count)
 			      .method = IB_MAD_METHOD_REPORT,
 			      .attr = {.id = IB_SA_ATTR_NOTICE},
 			      .dataoffs = IB_SA_DATA_OFFS,
-			      .timeout = 200};
+			      /* on a slow machine, too, no attempt ends: the next one may
+			       * have another ID, by which the subscriber knows a report */
+			      .timeout = 5000};
 	const ib_portid_t to = {.lid = lid};
 	unsigned before = unconfirmed, lost = 0, twice = 0, done = 0;
 	double start = now(), took;
