@@ -9,6 +9,8 @@
 
 #include "mad/layout.h"
 
+#include <infiniband/umad_sa.h>
+
 /* Addresses from here on are no port: multicast groups, and the permissive LID. */
 #define MULTICAST_LIDS 0xc000
 #define OUI_OFFS       37
@@ -47,6 +49,19 @@ static bool is_redirection_by_class_port_info(const uint8_t *mad)
 	       get16(mad, ATTRIBUTE_OFFS) == CLASS_PORT_INFO;
 }
 
+/*
+ * The attribute of the records that two methods of the SA return: a MultiPathRecord asks for
+ * PathRecords, and a PathRecord for TraceRecords (IBA 15.4.6, 15.4.7). 0: that of the request.
+ */
+static unsigned attribute_of_records(const uint8_t *asked)
+{
+	if (asked[1] != IB_SA_CLASS)
+		return 0;
+	return asked[3] == IB_MAD_METHOD_GETMULTI          ? IB_SA_ATTR_PATHRECORD
+	       : asked[3] == IB_MAD_METHOD_GET_TRACE_TABLE ? UMAD_SA_ATTR_TRACE_REC
+							   : 0;
+}
+
 /* A response has the attribute ID and the modifier of its request (IBA 13.4.5, 13.4.6). */
 static bool is_attribute_of_response(const uint8_t *asked, const uint8_t *mad)
 {
@@ -54,7 +69,8 @@ static bool is_attribute_of_response(const uint8_t *asked, const uint8_t *mad)
 
 	if (is_redirection_by_class_port_info(mad))
 		return true;
-	if (get16(asked, ATTRIBUTE_OFFS) != get16(mad, ATTRIBUTE_OFFS))
+	if (get16(asked, ATTRIBUTE_OFFS) != get16(mad, ATTRIBUTE_OFFS) &&
+	    get16(mad, ATTRIBUTE_OFFS) != attribute_of_records(asked))
 		return false;
 	if (mad[1] == IB_BOARD_MGMT_CLASS)
 		changed &= ~1u; /* the response bit (IBA 16.2.2) */
