@@ -87,8 +87,8 @@ static bool is_expected(const struct ib_user_mad *header, const uint8_t *mad, in
 }
 
 /*
- * The LMC of the local port; an SM usually gives the same LMC to all ports. If it cannot be read,
- * the largest one. No lock is held.
+ * The LMC of the local port; an SM usually gives the same LMC to all ports. If it cannot be
+ * read, the largest one. No lock is held.
  */
 static unsigned read_lmc(const struct ibmad_port *port)
 {
