@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "fabric-metrics-server.h"
 
+#include <endian.h>
 #include <err.h>
 #include <fcntl.h>
 #include <microhttpd.h>
@@ -155,11 +156,11 @@ static bool accepts_gzip(const char *encodings)
 static struct MHD_Response *respond_with(int file, bool compressed)
 {
 	struct MHD_Response *response;
-	unsigned char size[4] = {0}; /* of the text, at the end of its gzip file */
+	uint32_t size; /* of the text: gzip stores it at the end of the file (RFC 1952) */
 	struct stat text;
 	gzFile reader;
 
-	if (fstat(file, &text) == -1 || pread(file, size, 4, text.st_size - 4) != 4) {
+	if (fstat(file, &text) == -1 || pread(file, &size, 4, text.st_size - 4) != 4) {
 		close(file);
 		return NULL;
 	}
@@ -170,9 +171,8 @@ static struct MHD_Response *respond_with(int file, bool compressed)
 		close(file);
 		return NULL;
 	}
-	response = MHD_create_response_from_callback(size[0] | size[1] << 8 | size[2] << 16 |
-							     (uint64_t)size[3] << 24,
-						     65536, read_text, reader, close_text);
+	response = MHD_create_response_from_callback(le32toh(size), 65536, read_text, reader,
+						     close_text);
 	if (!response)
 		gzclose(reader);
 	return response;
