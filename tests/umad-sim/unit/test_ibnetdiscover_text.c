@@ -290,7 +290,7 @@ static void put_leaf(const struct random_text *text, unsigned int i, unsigned in
 
 static void load_random(unsigned int seed)
 {
-	struct random_text text = {NULL};
+	struct random_text text = {0};
 	size_t size;
 	char *bytes;
 
