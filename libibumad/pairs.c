@@ -50,7 +50,7 @@ static int add_port(struct port_list *list, const char *ca_name, const umad_port
 		return 0;
 	if (port->state <= PORT_DOWN)
 		use = port->phys_state == PORT_PHYS_DISABLED ? DISABLED : DOWN;
-	if (list->count == list->room) {
+	if (!list->ports || list->count == list->room) {
 		list->room = list->room ? list->room * 2 : 16;
 		grown = realloc(list->ports, list->room * sizeof(*grown));
 		if (!grown)

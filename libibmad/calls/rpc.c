@@ -78,16 +78,17 @@ static bool is_lost(const struct ibmad_port *port, const struct request *request
 static NOINLINE void act_unlocking(struct ibmad_port *port, struct port_request *request,
 				   int64_t now)
 {
+	bool queued = request->request.phase == REQUEST_QUEUED;
+	/* the time of all attempts is over */
+	bool over = queued && port_time(port, now) >= request->request.timer_at;
+
 	if (is_lost(port, &request->request)) {
 		port_handle(port, request, EVENT_CANCEL, port->gone, now);
-	} else if (port_time(port, now) >= request->request.timer_at &&
-		   request->request.phase == REQUEST_QUEUED) {
-		port_handle(port, request, EVENT_TIMER, 0, now);
-	} else if (queue_is_ready(&port->queue)) {
+	} else if (!over && queue_is_ready(&port->queue)) {
 		/* sending may take long: another thread leads meanwhile */
 		waiters_pass(&port->waiters);
 		port_send_unlocking(port, SENT_AT_ONCE);
-	} else if (request->request.phase == REQUEST_QUEUED) {
+	} else if (queued && !over) {
 		port_expire(port, port_time(port, now), SENT_AT_ONCE);
 	} else {
 		port_handle(port, request, EVENT_TIMER, 0, now);
