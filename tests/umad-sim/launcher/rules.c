@@ -23,7 +23,7 @@ static bool is_rule(const char *text)
 static int apply_rule(struct fabric *fabric, const char *rule, const char *where,
 		      struct rules *rules)
 {
-	struct rule_error error;
+	struct rule_error error = {0};
 	int failed = (*where ? fault_apply : fault_command)(fabric, rule, &error);
 	char text[sizeof(rules->why)];
 

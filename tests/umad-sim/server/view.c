@@ -109,7 +109,7 @@ static int add_ports(const struct fabric *fabric, struct view *view)
 
 static bool same_nodes(const struct view *a, const struct view *b)
 {
-	return a->node_count == b->node_count &&
+	return a->node_count == b->node_count && a->node_count &&
 	       memcmp(a->nodes, b->nodes, a->node_count * sizeof(*a->nodes)) == 0;
 }
 
