@@ -59,9 +59,9 @@ static void read_errors(struct ibmad_port *ibmad_port, const struct mad_fabric *
 						   counters_read, &errors[port->index], NULL))
 			unknown_count++;
 	}
-	if (!async || mad_async_run(async) < 0)
+	if (!async || mad_async_wait(async, -1) < 0)
 		warn("counters");
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 /* The level of a switch is one above the lowest of its neighbours. */
@@ -72,7 +72,8 @@ static void find_levels(const struct mad_fabric *fabric)
 	bool found = true;
 
 	for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
-		levels[i] = mad_fabric_node(fabric, i)->type == IB_NODE_SWITCH ? UINT_MAX : 0;
+		levels[i] =
+			mad_fabric_get_node(fabric, i)->type == IB_NODE_SWITCH ? UINT_MAX : 0;
 	for (unsigned level = 0; found; level++) {
 		found = false;
 		for (port = NULL; (port = mad_fabric_next_port(fabric, port));)
@@ -95,7 +96,7 @@ static void print_ports(const struct mad_fabric_node *node, bool up)
 	unsigned level = levels[node->index], printed = 0;
 
 	for (unsigned number = 0; number <= node->port_count; number++) {
-		const struct mad_fabric_port *port = mad_fabric_port(node, number);
+		const struct mad_fabric_port *port = mad_fabric_get_port(node, number);
 
 		if (!port || !port->peer || levels[port->peer->node->index] == level ||
 		    (levels[port->peer->node->index] > level) != up)
@@ -175,7 +176,7 @@ static void print_graph(const struct mad_fabric *fabric)
 		printf("\tsubgraph {\n\t\trank=same\n");
 		for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
 			if (levels[i] == level)
-				print_node(mad_fabric_node(fabric, i));
+				print_node(mad_fabric_get_node(fabric, i));
 		printf("\t}\n");
 	}
 	while ((port = mad_fabric_next_port(fabric, port)))

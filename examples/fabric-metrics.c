@@ -454,9 +454,9 @@ static double begin(struct round *round)
 	round->due = round->begin + round->interval;
 	round->running = true;
 	error = round == &topology
-			? mad_fabric_discovery_start(async, &discovery, discovered, NULL, NULL)
-			: mad_fabric_counters_start(async, totals, &reading, counters_came,
-						    NULL);
+			? mad_fabric_submit(async, &discovery, discovered, NULL, NULL)
+			: mad_fabric_counters_submit(async, totals, &reading, counters_came,
+						     NULL);
 	if (error)
 		end_round(round, error);
 	return round->interval;
@@ -474,7 +474,7 @@ static bool open_port(void)
 	} else {
 		topology.error = counters.error = 0;
 		topology.due = counters.due = 0;
-		mad_port_set_rate(local_port, (unsigned)rate);
+		mad_port_set(local_port, MAD_PORT_RATE, (unsigned)rate);
 	}
 	return local_port;
 }
@@ -495,7 +495,7 @@ static void run(void)
 		else if (listen_port)
 			usleep((useconds_t)(wait * 1e6));
 		if (local_port && (topology.error == -ENODEV || counters.error == -ENODEV)) {
-			mad_async_destroy(async);
+			mad_async_free(async);
 			mad_rpc_close_port(local_port);
 			local_port = NULL;
 			async = NULL;

@@ -108,11 +108,11 @@ int main(int argc, char **argv)
 				      tell, NULL, &membership);
 	if (errno)
 		err(1, "mad_membership_start");
-	if (mad_async_run(async) == -EINTR && !ended) { /* a signal */
+	if (mad_async_wait(async, -1) == -EINTR && !ended) { /* a signal */
 		mad_membership_stop(membership);
-		mad_async_run(async); /* until the port has left the group */
+		mad_async_wait(async, -1); /* until the port has left the group */
 	}
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	return finish(failed);
 }

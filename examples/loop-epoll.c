@@ -72,13 +72,13 @@ int main(int argc, char **argv)
 		if (event.data.fd == engine) /* something to do for the engine */
 			error = mad_async_process(async);
 		else if (read(timer, &ticks, sizeof(ticks)) > 0)
-			error = mad_fabric_discovery_start(async, NULL, discovered, NULL, NULL);
+			error = mad_fabric_submit(async, NULL, discovered, NULL, NULL);
 		if (error < 0)
 			errx(1, "%s", strerror(-error));
 	}
 	close(timer);
 	close(loop);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	return finish(0);
 }

@@ -49,7 +49,7 @@ static gboolean readable(gint fd, GIOCondition condition, gpointer async)
 
 static gboolean tick(gpointer async)
 {
-	int error = mad_fabric_discovery_start(async, NULL, discovered, NULL, NULL);
+	int error = mad_fabric_submit(async, NULL, discovered, NULL, NULL);
 
 	if (error)
 		errx(1, "%s", strerror(-error));
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
 	g_source_remove(timer);
 	g_source_remove(engine); /* before the engine closes the descriptor */
 	g_main_loop_unref(loop);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	return finish(0);
 }

@@ -48,8 +48,7 @@ static void readable(uv_poll_t *poll, int status, int events)
 
 static void tick(uv_timer_t *timer)
 {
-	int error =
-		mad_fabric_discovery_start(timer->data, NULL, discovered, timer->loop, NULL);
+	int error = mad_fabric_submit(timer->data, NULL, discovered, timer->loop, NULL);
 
 	if (error)
 		errx(1, "%s", strerror(-error));
@@ -80,7 +79,7 @@ int main(int argc, char **argv)
 	uv_close((uv_handle_t *)&poll, NULL); /* before the engine closes the descriptor */
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	return finish(0);
 }

@@ -55,7 +55,7 @@ static void respond(struct mad_server *server, struct mad_request *request, void
 		return;
 	}
 	fprintf(stderr, "LID %d gets no response: %s\n", request->from.lid, strerror(-error));
-	mad_request_drop(request);
+	mad_request_free(request);
 }
 
 /* Until a signal comes; 0, or a negative errno. */
@@ -66,7 +66,7 @@ static int serve_all(void)
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	ret = mad_async_run(async);
+	ret = mad_async_wait(async, -1);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	if (ret == -EINTR)
@@ -102,7 +102,7 @@ static int serve(const char *name)
 	else if (error)
 		fprintf(stderr, "the server ends: %s\n", strerror(-error));
 	printf("%s responded to %u requests\n", name, service.count);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	return error != 0;
 }

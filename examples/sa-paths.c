@@ -120,10 +120,10 @@ int main(int argc, char **argv)
 		if (is_wanted(node, argv + optind))
 			submit(async, (unsigned)self.lid, node);
 	}
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	printf("%u paths, %u without\n", path_count, failed_count);
 	mad_sa_table_free(nodes);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	return finish(failed_count != 0);
 }

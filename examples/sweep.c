@@ -138,7 +138,7 @@ int main(int argc, char **argv)
 	if (!port || !counters)
 		errx(1, "%s", mad_last_failure_text(text, sizeof(text)));
 	if (timeout)
-		mad_port_set_timeout(port, timeout);
+		mad_rpc_set_timeout(port, timeout);
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	discovery.time_limit_ms = limit_ms;
 	error = mad_fabric_discover(port, &discovery, &fabric);

@@ -26,7 +26,7 @@
 
 static struct mad_async *async;
 
-/* The end of the notices. It comes in mad_async_destroy() after a second signal. */
+/* The end of the notices. It comes in mad_async_free() after a second signal. */
 static struct {
 	bool came;
 	int error;
@@ -64,9 +64,10 @@ static int watch(const struct mad_notices_options *options)
 					     : strerror(-error));
 		return 1;
 	}
-	if (mad_async_run(async) == -EINTR && !end.came) { /* a signal */
+	if (mad_async_wait(async, -1) == -EINTR && !end.came) { /* a signal */
 		mad_notices_stop(notices);
-		mad_async_run(async); /* until the subscription is undone, or another signal */
+		mad_async_wait(async,
+			       -1); /* until the subscription is undone, or another signal */
 	}
 	return end.error != 0;
 }
@@ -115,7 +116,7 @@ int main(int argc, char **argv)
 	failed = watch(&options);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	return finish(failed);
 }

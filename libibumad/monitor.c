@@ -416,7 +416,7 @@ EXPORT int umad_monitor_open(struct umad_monitor **monitor)
 	if (!err)
 		err = take_stock(opened);
 	if (err) {
-		umad_monitor_close(opened);
+		umad_monitor_free(opened);
 		return fail(err);
 	}
 	*monitor = opened;
@@ -502,7 +502,7 @@ EXPORT int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_eve
 	return 0;
 }
 
-EXPORT void umad_monitor_close(struct umad_monitor *monitor)
+EXPORT void umad_monitor_free(struct umad_monitor *monitor)
 {
 	if (!monitor)
 		return;

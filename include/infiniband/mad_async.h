@@ -6,8 +6,8 @@
  *   struct mad_async *async = mad_async_create(port);
  *   for each node:
  *           mad_async_submit(async, &rpc, &node->address, NULL, 0, node_info_came, node, NULL);
- *   mad_async_run(async);
- *   mad_async_destroy(async);
+ *   mad_async_wait(async, -1);
+ *   mad_async_free(async);
  *
  * The library decides how many requests are in flight. A port has a window for SMPs and a
  * window for GMPs, which grow while that raises the rate of the responses and no queue of the
@@ -16,29 +16,29 @@
  * queued, also those of blocking calls. Engines, blocking calls, classes and nodes take turns.
  * docs/flow-control.md describes the rules.
  *
- * Memory. mad_async_destroy() frees an engine and closes its descriptors. The engine copies a
+ * Memory. mad_async_free() frees an engine and closes its descriptors. The engine copies a
  * request and its data when the request is submitted. A reply and its data are freed when the
  * callback returns. mad_message_free() frees the message of mad_rpc_message(). If the port is
  * closed before its engines are destroyed, their requests complete with -ECANCELED.
  *
  * Threads. Any number of threads may use a port at once, with several engines, with one engine,
  * and with the blocking calls of mad.h. Callbacks run in the threads that call
- * mad_async_process(), mad_async_run(), mad_async_wait() and mad_async_destroy(), with no lock
+ * mad_async_process(), mad_async_wait(), mad_async_wait() and mad_async_free(), with no lock
  * held. An engine runs one callback at a time. A callback may submit and cancel requests, and
  * make blocking calls. A callback cannot destroy its engine, and must not close its port.
  *
  * Cancellation. A thread cannot be cancelled (pthread_cancel(3)) while it is in a call for a
  * port: the cancellation takes effect after the call has returned. To end the wait of another
- * thread, use mad_async_stop() or mad_async_cancel_all(), or close the port.
+ * thread, use mad_async_stop() or mad_async_cancel(), or close the port.
  *
- * Signals do not end mad_async_run() or mad_rpc(). A signal handler ends mad_async_run() by
+ * Signals do not end mad_async_wait() or mad_rpc(). A signal handler ends mad_async_wait() by
  * mad_async_stop(). While several threads wait, one thread polls the port for all of them. A
  * signal ends mad_receive_via() with EINTR only in the thread that polls. So a signal certainly
  * ends mad_receive_via() only if no other thread waits.
  *
  * fork(). If another thread of the parent is in a call for a port, the port is lost in the
  * child: calls for the port and its engines fail at once with -ECANCELED (errno ECANCELED).
- * mad_async_destroy() does nothing, and mad_rpc_close_port() closes the device and frees no
+ * mad_async_free() does nothing, and mad_rpc_close_port() closes the device and frees no
  * memory. Otherwise the child may use the port as its parent may, and requests of the parent
  * complete in the child with -ECANCELED. Both read from one device, so the child should open
  * another port, which is never lost. A child that is forked in a callback continues the call
@@ -53,7 +53,7 @@
 #define INFINIBAND_MAD_ASYNC_H
 
 #include <errno.h>
-#include <infiniband/mad.h>
+#include <infiniband/mad_port.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -70,7 +70,7 @@ struct mad_reply {
 	 * 0            a response with status 0
 	 * -EIO         a response with another status
 	 * -ETIMEDOUT   no response came
-	 * -ECANCELED   mad_async_cancel() or mad_async_destroy() was called, the port was
+	 * -ECANCELED   mad_async_cancel() or mad_async_free() was called, the port was
 	 *              closed, or the process has forked
 	 * -ENODEV      the device is gone
 	 * -EMSGSIZE    the response is longer than mad_port_set_max_reply() allows
@@ -97,13 +97,6 @@ struct mad_reply {
 	unsigned elapsed_ms;    /**< from the first transmission to the completion */
 };
 
-/** A response that belongs to the caller of mad_rpc_message(). */
-struct mad_message {
-	uint8_t *mad;
-	size_t length;
-	unsigned status;
-};
-
 /** Called once for each request. */
 typedef void mad_async_fn(struct mad_async *async, const struct mad_reply *reply, void *arg);
 
@@ -118,11 +111,11 @@ struct mad_async *mad_async_create(struct ibmad_port *port);
 
 /**
  * Destroys an engine. Before that, requests that are not complete are called back with
- * -ECANCELED, and calls of other threads for the engine return: mad_async_run() and
+ * -ECANCELED, and calls of other threads for the engine return: mad_async_wait() and
  * mad_async_wait() end, mad_async_submit() and mad_async_process() fail with -ECANCELED. The
  * engine's descriptors are closed: no thread may poll them any more. NULL is allowed.
  */
-void mad_async_destroy(struct mad_async *async);
+void mad_async_free(struct mad_async *async);
 
 /**
  * Submits a request, and returns without waiting for the response.
@@ -162,23 +155,18 @@ int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc, const ib_port
 		     const void *payload, size_t size, mad_async_fn *callback, void *arg,
 		     uint64_t *id);
 
+/** The id of everything that is in flight on an engine. */
+#define MAD_ASYNC_ALL UINT64_MAX
+
 /**
- * Cancels a request: the next mad_async_process() calls it back with -ECANCELED.
+ * Cancels what has the number id, or everything in flight (MAD_ASYNC_ALL): its callback comes
+ * once, later, with -ECANCELED. Any thread and any callback may call it.
  *
  * -EINVAL     async is NULL
- * -ENOENT     the request is complete, or does not exist
+ * -ENOENT     it is complete, or does not exist; not with MAD_ASYNC_ALL
  * -ECANCELED  the port is lost in a child of fork()
  */
 int mad_async_cancel(struct mad_async *async, uint64_t id);
-
-/**
- * Cancels every request that is not complete, as mad_async_cancel() and mad_sa_cancel() do.
- * Requests that are complete are called back with their result. Returns the number of requests
- * that it cancelled, or
- * -EINVAL     async is NULL
- * -ECANCELED  the port is lost in a child of fork()
- */
-int mad_async_cancel_all(struct mad_async *async);
 
 /* --- event loops ---------------------------------------------------------------- */
 
@@ -284,14 +272,11 @@ int mad_async_process(struct mad_async *async);
  */
 int mad_async_wait(struct mad_async *async, int timeout_ms);
 
-/** mad_async_wait() without a limit. */
-int mad_async_run(struct mad_async *async);
-
 /**
- * Makes mad_async_run() and mad_async_wait() return -EINTR. It stops the calls that threads are
- * in. If no thread is in such a call, it stops the next call, so that a stop immediately before
- * the call is not lost. After a stop no callback begins. A callback that runs ends first.
- * Several stops before such a call returns count as one. A stop has no effect on
+ * Makes mad_async_wait() and mad_async_wait() return -EINTR. It stops the calls that threads
+ * are in. If no thread is in such a call, it stops the next call, so that a stop immediately
+ * before the call is not lost. After a stop no callback begins. A callback that runs ends
+ * first. Several stops before such a call returns count as one. A stop has no effect on
  * mad_async_process().
  *
  * Async-signal-safe, and for any thread. The stopped call returns at once. If the port handle
@@ -299,29 +284,6 @@ int mad_async_run(struct mad_async *async);
  * must not be destroyed before mad_async_stop() has returned. NULL is allowed.
  */
 void mad_async_stop(struct mad_async *async);
-
-/* --- cancelling calls of many requests -------------------------------------------- */
-
-/**
- * Cancels calls of many requests, such as mad_fabric_discover() and
- * mad_fabric_counters_start(): the call has a pointer to the structure in its options. Its
- * members are 0 at first. Any number of calls may have the same structure, which must not be
- * freed before they have returned, or before their callbacks were called.
- */
-struct mad_cancel {
-	uint32_t is_set; /**< for mad_cancel_set() and mad_cancel_is_set() alone */
-	uint32_t reserved[3];
-};
-
-/**
- * Cancels the calls that have the structure in their options. They fail with -ECANCELED within
- * 100 ms. Later calls with the structure fail, too, until the caller sets its members to 0.
- *
- * Async-signal-safe, and for any thread. NULL is allowed.
- */
-void mad_cancel_set(struct mad_cancel *cancel);
-/** 1 after mad_cancel_set(), otherwise 0. Async-signal-safe. NULL is allowed. */
-int mad_cancel_is_set(const struct mad_cancel *cancel);
 
 /* --- statistics ----------------------------------------------------------------- */
 
@@ -356,8 +318,6 @@ struct mad_async_stats {
 	uint32_t rtt_min_us; /**< round-trip times */
 	uint32_t rtt_mean_us;
 	uint32_t rtt_max_us;
-	uint32_t smp_window; /**< the number of requests that may be in flight on the port */
-	uint32_t gmp_window;
 	struct mad_flow_stats smp; /**< flow control of SMPs, on the port */
 	struct mad_flow_stats gmp; /**< flow control of GMPs, on the port */
 	/** messages that were dropped on this port: responses with the transaction ID of a
@@ -372,71 +332,6 @@ struct mad_async_stats {
  * -ECANCELED  the port is lost in a child of fork()
  */
 int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *stats, size_t size);
-
-/* --- one request of any size, and its response ---------------------------------- */
-
-/**
- * As mad_rpc(), with a payload of size bytes and a response of any length. A payload that does
- * not fit into one MAD is sent by RMPP. QP and Q_Key of a GMP may be 0 as for
- * mad_async_submit(). rpc->rstatus becomes the status of the response. If the request was
- * redirected, dport becomes the address of the last port.
- *
- * Returns 0, and the caller frees the message by mad_message_free(); or
- * -EINVAL           an argument is wrong
- * -EPROTONOSUPPORT  the class is not registered on the port
- * and the errors of mad_reply:error
- */
-int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,
-		    const void *payload, size_t size, struct mad_message *message);
-/** Frees a message. It is empty afterwards, and may be freed again. NULL is allowed. */
-void mad_message_free(struct mad_message *message);
-
-/* --- options of a port ---------------------------------------------------------- */
-
-/*
- * All that set an option return 0 or -EINVAL. New windows, limits and rates apply at once, also
- * to queued requests; these calls fail with -ECANCELED if the port is lost in a child of
- * fork(). The other options apply to later requests.
- */
-
-/** The milliseconds of an attempt; 0: those of the process (madrpc_set_timeout()). */
-int mad_port_set_timeout(struct ibmad_port *port, int timeout_ms);
-/** The number of attempts; 0: that of the process (madrpc_set_retries()). */
-int mad_port_set_retries(struct ibmad_port *port, int retries);
-/** The SM_Key of SA requests, in host order; 0 by default. The M_Key of SMPs is another key:
- * smp_mkey_set(). */
-int mad_port_set_sa_key(struct ibmad_port *port, uint64_t sa_key);
-/** Returns the SM_Key, not an error; 0 for NULL. */
-uint64_t mad_port_get_sa_key(const struct ibmad_port *port);
-/** The entry of the GID table that is the source of requests with a GRH; 0 by default. */
-int mad_port_set_gid_index(struct ibmad_port *port, unsigned gid_index);
-/** The longest response that is accepted, in bytes, 256 at least; 64 MiB by default. */
-int mad_port_set_max_reply(struct ibmad_port *port, size_t bytes);
-
-/** The two kinds of MADs that have a window: SMPs, by QP0, and GMPs, by QP1. */
-enum mad_window {
-	MAD_WINDOW_SMP,
-	MAD_WINDOW_GMP
-};
-
-/**
- * The number of requests that may be in flight, including those of blocking calls. With 0, the
- * default, the library adapts it to the fabric. A request whose response is late is not
- * counted.
- */
-int mad_port_set_window(struct ibmad_port *port, enum mad_window window, unsigned requests);
-/**
- * The number of requests that may be in flight to one node, for SMPs and GMPs each. With 0, the
- * default, it is 1 at first, and the library adapts it to the node's round trips. With another
- * number, a request whose response is late is counted until it completes.
- */
-int mad_port_set_destination_limit(struct ibmad_port *port, unsigned requests);
-/**
- * The largest number of requests per second, including retransmissions and blocking calls, in
- * bursts of a millisecond. 0, the default, is no limit. The PortInfo of the local port, which
- * mad_fabric_discover() reads four times a second, is not delayed.
- */
-int mad_port_set_rate(struct ibmad_port *port, unsigned requests);
 
 #ifdef __cplusplus
 }

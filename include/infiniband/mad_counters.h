@@ -326,7 +326,7 @@ int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport, unsig
  * Cancels a reading: its callback is called with -ECANCELED by the next calls of
  * mad_async_process(), even if the counters have come meanwhile. Other readings of the node go
  * on. NULL is allowed. Call it from a callback of the engine, or from the only thread that
- * processes the engine. mad_async_cancel_all() and mad_async_destroy() cancel all readings.
+ * processes the engine. mad_async_cancel() and mad_async_free() cancel all readings.
  */
 void mad_counters_cancel(struct mad_counters_reading *reading);
 
@@ -399,7 +399,7 @@ typedef void mad_counters_details_fn(struct mad_async *async, int error,
 
 /**
  * Does the same on an engine. If the call fails, the callback is not called. The errors are
- * those of mad_counters_submit(). mad_async_cancel_all() and mad_async_destroy() cancel it.
+ * those of mad_counters_submit(). mad_async_cancel() and mad_async_free() cancel it.
  */
 int mad_counters_submit_details(struct mad_async *async, const ib_portid_t *dport,
 				unsigned port_number, unsigned wanted, int timeout_ms,

@@ -7,7 +7,7 @@
  *
  *   if (mad_fabric_discover(port, NULL, &fabric) == 0) {
  *           for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
- *                   puts(mad_fabric_node(fabric, i)->description);
+ *                   puts(mad_fabric_get_node(fabric, i)->description);
  *           mad_fabric_free(fabric);
  *   }
  *
@@ -29,7 +29,7 @@
  * C++. Functions have the names of four structures: mad_fabric_node, mad_fabric_port,
  * mad_fabric_failure, mad_fabric_oddity. C++ needs the word struct before these names:
  *
- *   const struct mad_fabric_node *node = mad_fabric_node(fabric, 0);
+ *   const struct mad_fabric_node *node = mad_fabric_get_node(fabric, 0);
  *
  * Calls return 0 or more, or a negative errno.
  */
@@ -119,14 +119,15 @@ struct mad_fabric_port {
 size_t mad_fabric_node_count(const struct mad_fabric *fabric);
 
 /** A node, in the order in which the nodes were found; NULL beyond the last one. */
-const struct mad_fabric_node *mad_fabric_node(const struct mad_fabric *fabric, size_t index);
+const struct mad_fabric_node *mad_fabric_get_node(const struct mad_fabric *fabric,
+						  size_t index);
 
 /** The number of ports of all nodes, the ports 0 of switches included. */
 size_t mad_fabric_port_count(const struct mad_fabric *fabric);
 
 /** A port of a node by its number; NULL if there is none, such as port 0 of a CA. */
-const struct mad_fabric_port *mad_fabric_port(const struct mad_fabric_node *node,
-					      unsigned number);
+const struct mad_fabric_port *mad_fabric_get_port(const struct mad_fabric_node *node,
+						  unsigned number);
 
 /**
  * The port that follows a port; after NULL the first port of the first node. NULL after the
@@ -366,7 +367,7 @@ typedef void mad_fabric_fn(struct mad_async *async, int error, struct mad_fabric
 
 /**
  * Starts a discovery on an engine. The options and options->from are copied. The function done
- * is called from mad_async_process(), mad_async_run() or mad_async_destroy().
+ * is called from mad_async_process(), mad_async_wait() or mad_async_free().
  *
  * If discovery is not NULL, *discovery becomes a pointer for mad_fabric_discovery_cancel(). The
  * pointer is valid until done is called.
@@ -376,9 +377,8 @@ typedef void mad_fabric_fn(struct mad_async *async, int error, struct mad_fabric
  * -ENOMEM  out of memory
  * and the errors of mad_async_submit()
  */
-int mad_fabric_discovery_start(struct mad_async *async,
-			       const struct mad_fabric_options *options, mad_fabric_fn *done,
-			       void *arg, struct mad_fabric_discovery **discovery);
+int mad_fabric_submit(struct mad_async *async, const struct mad_fabric_options *options,
+		      mad_fabric_fn *done, void *arg, struct mad_fabric_discovery **discovery);
 
 /**
  * Cancels a discovery: done is called with -ECANCELED by the next calls of mad_async_process().

@@ -217,8 +217,8 @@ typedef void mad_fabric_counters_fn(struct mad_async *async, int error,
 
 /**
  * Starts a reading on an engine. The options are copied; cancel and filter_arg must stay valid
- * until done is called. done is called from mad_async_process(), mad_async_run() or
- * mad_async_destroy(), or before the call returns if there is nothing to request. Call it from
+ * until done is called. done is called from mad_async_process(), mad_async_wait() or
+ * mad_async_free(), or before the call returns if there is nothing to request. Call it from
  * a callback of the engine, or from the only thread that processes the engine.
  *
  * If the call fails, done is not called:
@@ -228,9 +228,9 @@ typedef void mad_fabric_counters_fn(struct mad_async *async, int error,
  * -ENOMEM  out of memory
  * and the errors of mad_async_submit()
  */
-int mad_fabric_counters_start(struct mad_async *async, struct mad_fabric_counters *counters,
-			      const struct mad_fabric_counters_options *options,
-			      mad_fabric_counters_fn *done, void *arg);
+int mad_fabric_counters_submit(struct mad_async *async, struct mad_fabric_counters *counters,
+			       const struct mad_fabric_counters_options *options,
+			       mad_fabric_counters_fn *done, void *arg);
 
 /**
  * Cancels the reading that is not complete: done is called with -ECANCELED by the next calls of

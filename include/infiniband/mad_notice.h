@@ -43,12 +43,12 @@
  * The port must have IB_SA_CLASS and IB_SMI_DIRECT_CLASS registered. A port has one subscriber,
  * because the kernel delivers Reports to one agent.
  *
- * Memory. mad_notices_stop() ends and frees the notices, and mad_async_destroy() those of its
+ * Memory. mad_notices_stop() ends and frees the notices, and mad_async_free() those of its
  * engine. A notice is valid until the callback returns.
  *
  * Threads. Any thread may call these functions. Callbacks run as those of mad_async.h do, one
  * at a time for an engine, with no lock held. In a child of fork() no reports come, and
- * mad_async_destroy() ends the notices, unless the port is lost (mad_async.h).
+ * mad_async_free() ends the notices, unless the port is lost (mad_async.h).
  */
 #ifndef INFINIBAND_MAD_NOTICE_H
 #define INFINIBAND_MAD_NOTICE_H
@@ -228,7 +228,7 @@ typedef void mad_notice_fn(struct mad_notices *notices, const struct mad_notice 
 
 /**
  * Starts notices on an engine. The call does not wait for the SA: the callback gets the result
- * (MAD_NOTICE_SUBSCRIPTION). options may be NULL. mad_async_run() does not return before the
+ * (MAD_NOTICE_SUBSCRIPTION). options may be NULL. mad_async_wait() does not return before the
  * notices have ended.
  *
  * -EADDRINUSE  another agent on the port gets Reports, of this process or of another one
@@ -254,7 +254,7 @@ int mad_notices_start(struct mad_async *async, const struct mad_notices_options 
  * more: mad_notices_stop() and mad_notices_get_stats() must not be called. In this callback,
  * mad_notices_get_stats() may be called.
  *
- * mad_async_destroy() ends notices at once, and does not cancel the subscription. The SA keeps
+ * mad_async_free() ends notices at once, and does not cancel the subscription. The SA keeps
  * the subscription, and sends Reports, which nobody confirms, until it is restarted or detects
  * that the port is gone.
  */

@@ -36,7 +36,7 @@
  *
  * Memory. mad_sa_table_free() frees a table, also one that a callback gets. Records belong to
  * their table, and are freed with it. mad_membership_stop() ends and frees a membership, and
- * mad_async_destroy() those of its engine.
+ * mad_async_free() those of its engine.
  *
  * Threads. Any number of threads may use one port at once, and any number of threads may read
  * one table at once. Callbacks run as those of mad_async.h do, one at a time for an engine,
@@ -336,7 +336,7 @@ typedef void mad_membership_fn(struct mad_membership *membership,
  * copied. *membership is set before the first callback, which another thread may run before
  * the call returns. component_mask and join_state are as for mad_sa_join(). The call does not
  * wait for the SA: the callback gets the state, when it changes, in the thread that processes
- * the engine. mad_async_run() does not return before the membership has ended.
+ * the engine. mad_async_wait() does not return before the membership has ended.
  *
  * If the group does not exist after a restart of the subnet manager, the SA creates it only if
  * the request has the components that a new group needs.

@@ -7,7 +7,7 @@
  *   static void answer(struct mad_server *server, struct mad_request *request, void *arg)
  *   {
  *           if (mad_request_respond(request, 0, arg, strlen(arg)) < 0)
- *                   mad_request_drop(request);
+ *                   mad_request_free(request);
  *   }
  *
  *   struct mad_server_options options = {
@@ -23,7 +23,7 @@
  *
  * Requests. The callback gets each request once, in the order in which they came. A request
  * belongs to the program from the callback on, until mad_request_respond() succeeds or
- * mad_request_drop() is called: in the callback or at any time later, in any thread. If the
+ * mad_request_free() is called: in the callback or at any time later, in any thread. If the
  * sender retransmits the request meanwhile (with the same transaction ID, sender, method and
  * attribute), the callback does not get the request again.
  *
@@ -31,18 +31,18 @@
  * the program holds. The server responds to further requests with status BUSY. It drops further
  * Sends, Traps and Reports: their senders may send them again.
  *
- * Memory. mad_server_stop() stops and frees a server, and mad_async_destroy() those of its
- * engine. mad_request_respond() frees a request if it succeeds, mad_request_drop() always.
+ * Memory. mad_server_stop() stops and frees a server, and mad_async_free() those of its
+ * engine. mad_request_respond() frees a request if it succeeds, mad_request_free() always.
  *
  * Threads. Any thread may call these functions. Callbacks run as those of mad_async.h do, one
  * at a time for an engine, with no lock held.
  *
- * The end. mad_async_destroy() stops the servers of its engine. When the port is closed or the
+ * The end. mad_async_free() stops the servers of its engine. When the port is closed or the
  * device is gone, no more requests come. In all cases a request that the program holds stays
  * valid until the program drops it; mad_request_respond() fails. The port's memory is freed
  * after its last request. In a child of fork() the servers are stopped, because the agents
  * belong to the parent. If the port is lost in the child (mad_async.h), calls fail with
- * -ECANCELED, and mad_server_stop() and mad_request_drop() do nothing.
+ * -ECANCELED, and mad_server_stop() and mad_request_free() do nothing.
  *
  * Calls return 0 or more, or a negative errno.
  */
@@ -95,7 +95,7 @@ struct mad_request {
 typedef void mad_server_fn(struct mad_server *server, struct mad_request *request, void *arg);
 
 /**
- * Starts a server. mad_async_run() does not return while a server of its engine is started and
+ * Starts a server. mad_async_wait() does not return while a server of its engine is started and
  * the port is open.
  *
  * -EINVAL           an argument is wrong
@@ -112,7 +112,7 @@ int mad_server_start(struct mad_async *async, const struct mad_server_options *o
 		     mad_server_fn *callback, void *arg, struct mad_server **server);
 
 /**
- * Stops and frees a server. mad_async_destroy() does the same with all servers of the engine,
+ * Stops and frees a server. mad_async_free() does the same with all servers of the engine,
  * so the program must not stop them again. The call waits until the callback has returned,
  * unless the callback calls it. The callback is not called again. Requests that wait for the
  * callback are dropped without a response. Requests that the program holds stay valid until the
@@ -147,7 +147,7 @@ int mad_request_respond(struct mad_request *request, unsigned status, const void
 			size_t size);
 
 /** Frees a request without a response. NULL is allowed. */
-void mad_request_drop(struct mad_request *request);
+void mad_request_free(struct mad_request *request);
 
 /** Counts since the server was started; queued and held are the present state. */
 struct mad_server_stats {

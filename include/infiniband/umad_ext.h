@@ -4,7 +4,7 @@
  * umad_ext.h - calls that rdma-core's umad.h does not have: the IsSM bit, a hot-plug monitor,
  * and hooks for the library's messages and for packets. (Version node IBUMAD_EXT_1.0.)
  *
- * Memory. umad_monitor_close() frees a monitor and its descriptors. umad_close_issm() closes an
+ * Memory. umad_monitor_free() frees a monitor and its descriptors. umad_close_issm() closes an
  * issm device. The memory that the arguments of a hook point to is valid until the hook
  * returns.
  *
@@ -102,7 +102,7 @@ struct umad_monitor;
  * need udev, but it needs a network namespace to which the kernel sends uevents.
  *
  * Open the monitor before you list the devices: then no change is missed. An event may report a
- * device that is in the list already. umad_monitor_close() frees the monitor. Returns 0.
+ * device that is in the list already. umad_monitor_free() frees the monitor. Returns 0.
  * -EOPNOTSUPP  the library was built without netlink
  * -ENOMEM      out of memory
  * -EMFILE      no descriptor is left in the process
@@ -164,7 +164,7 @@ int umad_monitor_watch_ports(struct umad_monitor *monitor, int interval_ms);
 int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_event *event);
 
 /** Frees a monitor. NULL is allowed. */
-void umad_monitor_close(struct umad_monitor *monitor);
+void umad_monitor_free(struct umad_monitor *monitor);
 
 /* --- messages ------------------------------------------------------------------- */
 

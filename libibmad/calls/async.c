@@ -20,21 +20,10 @@ EXPORT int mad_async_cancel(struct mad_async *async, uint64_t id)
 	ret = engine_enter(async, &cancel_state);
 	if (ret)
 		return ret;
-	ret = engine_cancel(async, id);
-	engine_leave(async, cancel_state);
-	return ret;
-}
-
-EXPORT int mad_async_cancel_all(struct mad_async *async)
-{
-	int cancel_state, ret;
-
-	if (!async)
-		return -EINVAL;
-	ret = engine_enter(async, &cancel_state);
-	if (ret)
-		return ret;
-	ret = engine_cancel_all(async);
+	if (id == MAD_ASYNC_ALL)
+		engine_cancel_all(async);
+	else
+		ret = engine_cancel(async, id);
 	engine_leave(async, cancel_state);
 	return ret;
 }
@@ -94,7 +83,7 @@ static void finish_unlocking(struct mad_async *engine)
 			pthread_cond_wait(&engine->changed, &port->lock);
 }
 
-EXPORT void mad_async_destroy(struct mad_async *async)
+EXPORT void mad_async_free(struct mad_async *async)
 {
 	struct ibmad_port *port;
 	int cancel_state;
@@ -163,8 +152,6 @@ EXPORT int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *
 		now.rtt_mean_us = (uint32_t)(async->rtt_sum_us / async->rtt_count);
 	fill_flow(&now.smp, &windows[MAD_WINDOW_SMP]);
 	fill_flow(&now.gmp, &windows[MAD_WINDOW_GMP]);
-	now.smp_window = now.smp.window;
-	now.gmp_window = now.gmp.window;
 	engine_leave(async, cancel_state);
 	memset(stats, 0, size);
 	memcpy(stats, &now, size < sizeof(now) ? size : sizeof(now));

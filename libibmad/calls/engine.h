@@ -91,7 +91,7 @@ int engine_submit_urgent_unlocking(struct mad_async *engine, const ib_rpc_t *rpc
 				   uint64_t *id);
 /* mad_async_cancel(): 0 or -ENOENT. */
 int engine_cancel(struct mad_async *engine, uint64_t id);
-/* mad_async_cancel_all(): returns the number of requests that were cancelled. */
+/* MAD_ASYNC_ALL: returns the number of requests that were cancelled. */
 int engine_cancel_all(struct mad_async *engine);
 
 /* Calls back completed requests, "most" at most. Returns their number. */

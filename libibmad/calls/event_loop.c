@@ -90,7 +90,7 @@ EXPORT int mad_async_process(struct mad_async *async)
 
 /* --- waiting -------------------------------------------------------------------- */
 
-/* Whether mad_async_run() has nothing more to wait for. */
+/* Whether mad_async_wait() has nothing more to wait for. */
 static bool is_idle(const struct mad_async *engine)
 {
 	bool serves = engine->listener.servers || engine->registrations;
@@ -211,11 +211,6 @@ EXPORT int mad_async_wait(struct mad_async *async, int timeout_ms)
 	ret = engine_is_processor(async) ? -EDEADLK : wait_unlocking(async, end);
 	engine_leave(async, cancel_state);
 	return ret;
-}
-
-EXPORT int mad_async_run(struct mad_async *async)
-{
-	return mad_async_wait(async, -1);
 }
 
 EXPORT void mad_async_stop(struct mad_async *async)

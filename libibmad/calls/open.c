@@ -8,6 +8,7 @@
 #include "base/report.h"
 #include "mad/layout.h"
 
+#include <infiniband/mad_port.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -85,6 +86,11 @@ static void take_debug_level(void)
 		ibdebug = atoi(level);
 }
 
+static const char *port_name(const char *ca_name)
+{
+	return ca_name ? ca_name : "(any)";
+}
+
 /* 0, or the position, from 1 on, of the class that cannot be registered; errno has the cause.
  */
 static int register_clients(struct ibmad_port *port, const int *classes, int count)
@@ -94,6 +100,20 @@ static int register_clients(struct ibmad_port *port, const int *classes, int cou
 			    classes[i], classes[i] == IB_SA_CLASS ? RMPP_VERSION : 0, port) < 0)
 			return i + 1;
 	return 0;
+}
+
+/* The classes of mad_port_open(). */
+static const int usual_classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS,
+				    IB_SA_CLASS,  IB_PERFORMANCE_CLASS,
+				    IB_CC_CLASS,  IB_BOARD_MGMT_CLASS};
+
+/* Each class that the port and the kernel permit. Reports the others. */
+static void register_usual_clients(struct ibmad_port *port, const char *ca_name, int portnum)
+{
+	for (size_t i = 0; i < sizeof(usual_classes) / sizeof(usual_classes[0]); i++)
+		if (register_clients(port, &usual_classes[i], 1))
+			report("mad_port_open", "cannot register class 0x%02x on %s port %d",
+			       (unsigned)usual_classes[i], port_name(ca_name), portnum);
 }
 
 /* Stores why a port is not opened, and sets errno. */
@@ -107,11 +127,6 @@ static struct ibmad_port *not_opened(int error)
 static int cause_of(int ret)
 {
 	return ret == -EIO && errno ? errno : -ret;
-}
-
-static const char *port_name(const char *ca_name)
-{
-	return ca_name ? ca_name : "(any)";
 }
 
 static struct ibmad_port *open_uncancelled(const char *call, report_fn *tell,
@@ -182,6 +197,19 @@ EXPORT struct ibmad_port *mad_rpc_open_port(char *dev_name, int dev_port, int *m
 {
 	return port_open("mad_rpc_open_port", report, dev_name, dev_port, mgmt_classes,
 			 num_classes);
+}
+
+EXPORT int mad_port_open(const char *ca_name, int portnum, struct ibmad_port **port)
+{
+	if (!port) {
+		not_opened(EINVAL);
+		return -EINVAL;
+	}
+	*port = port_open("mad_port_open", report, ca_name, portnum, NULL, 0);
+	if (!*port)
+		return -errno;
+	register_usual_clients(*port, ca_name, portnum);
+	return 0;
 }
 
 static void unregister_all(struct ibmad_port *port)

@@ -68,95 +68,85 @@ EXPORT uint64_t smp_mkey_get(const struct ibmad_port *srcport)
 	return options_m_key(srcport);
 }
 
-EXPORT int mad_port_set_timeout(struct ibmad_port *port, int timeout_ms)
+/* Windows and limits hold at once: sends the queued requests that they permit now. */
+static void set_limit_unlocking(struct ibmad_port *port, enum mad_port_option option,
+				unsigned requests)
 {
-	if (!port || timeout_ms < 0)
-		return -EINVAL;
-	port->options.timeout_ms = timeout_ms;
-	return 0;
-}
-
-EXPORT int mad_port_set_retries(struct ibmad_port *port, int retries)
-{
-	if (!port || retries < 0)
-		return -EINVAL;
-	port->options.retries = retries;
-	return 0;
-}
-
-EXPORT int mad_port_set_sa_key(struct ibmad_port *port, uint64_t sa_key)
-{
-	if (!port)
-		return -EINVAL;
-	port->options.sa_key = sa_key;
-	return 0;
-}
-
-EXPORT uint64_t mad_port_get_sa_key(const struct ibmad_port *port)
-{
-	return port ? port->options.sa_key : 0;
-}
-
-EXPORT int mad_port_set_gid_index(struct ibmad_port *port, unsigned gid_index)
-{
-	if (!port || gid_index > UINT8_MAX)
-		return -EINVAL;
-	port->options.gid_index = gid_index;
-	return 0;
-}
-
-EXPORT int mad_port_set_max_reply(struct ibmad_port *port, size_t bytes)
-{
-	if (!port || bytes < IB_MAD_SIZE)
-		return -EINVAL;
-	port->options.max_reply = bytes;
-	return 0;
-}
-
-/* A new limit holds at once: sends the queued requests that it permits. */
-static void send_queued_and_leave(struct ibmad_port *port, int cancel_state)
-{
+	if (option == MAD_PORT_DESTINATION_LIMIT) {
+		queue_set_limit(&port->queue, requests);
+	} else if (option == MAD_PORT_RATE) {
+		port->queue.pace = (struct pace){.rate = requests};
+	} else {
+		flow_fix_window(&port->requests.flow,
+				option == MAD_PORT_SMP_WINDOW ? MAD_WINDOW_SMP : MAD_WINDOW_GMP,
+				requests);
+		port_trace_windows(port);
+	}
+	port->options.limits[option] = requests;
 	port_send_unlocking(port, UINT_MAX);
+}
+
+static int set_limit(struct ibmad_port *port, enum mad_port_option option, uint64_t requests)
+{
+	int cancel_state;
+
+	if (requests > UINT_MAX)
+		return -EINVAL;
+	if (port_enter(port, &cancel_state))
+		return -ECANCELED;
+	set_limit_unlocking(port, option, (unsigned)requests);
 	port_leave(port, cancel_state);
-}
-
-EXPORT int mad_port_set_window(struct ibmad_port *port, enum mad_window window,
-			       unsigned requests)
-{
-	int cancel_state;
-
-	if (!port || (unsigned)window >= FLOW_WINDOWS)
-		return -EINVAL;
-	if (port_enter(port, &cancel_state))
-		return -ECANCELED;
-	flow_fix_window(&port->requests.flow, window, requests);
-	port_trace_windows(port);
-	send_queued_and_leave(port, cancel_state);
 	return 0;
 }
 
-EXPORT int mad_port_set_destination_limit(struct ibmad_port *port, unsigned requests)
+EXPORT int mad_port_set(struct ibmad_port *port, enum mad_port_option option, uint64_t value)
 {
-	int cancel_state;
-
 	if (!port)
 		return -EINVAL;
-	if (port_enter(port, &cancel_state))
-		return -ECANCELED;
-	queue_set_limit(&port->queue, requests);
-	send_queued_and_leave(port, cancel_state);
-	return 0;
+	switch (option) {
+	case MAD_PORT_SA_KEY:
+		port->options.sa_key = value;
+		return 0;
+	case MAD_PORT_GID_INDEX:
+		if (value > UINT8_MAX)
+			return -EINVAL;
+		port->options.gid_index = (unsigned)value;
+		return 0;
+	case MAD_PORT_MAX_RESPONSE:
+		if (value < IB_MAD_SIZE || value > SIZE_MAX)
+			return -EINVAL;
+		port->options.max_reply = (size_t)value;
+		return 0;
+	case MAD_PORT_SMP_WINDOW:
+	case MAD_PORT_GMP_WINDOW:
+	case MAD_PORT_DESTINATION_LIMIT:
+	case MAD_PORT_RATE:
+		return set_limit(port, option, value);
+	}
+	return -EINVAL;
 }
 
-EXPORT int mad_port_set_rate(struct ibmad_port *port, unsigned requests)
+EXPORT int mad_port_get(const struct ibmad_port *port, enum mad_port_option option,
+			uint64_t *value)
 {
-	int cancel_state;
-
-	if (!port)
+	if (!port || !value)
 		return -EINVAL;
-	if (port_enter(port, &cancel_state))
-		return -ECANCELED;
-	port->queue.pace = (struct pace){.rate = requests};
-	send_queued_and_leave(port, cancel_state);
-	return 0;
+	switch (option) {
+	case MAD_PORT_SA_KEY:
+		*value = port->options.sa_key;
+		return 0;
+	case MAD_PORT_GID_INDEX:
+		*value = port->options.gid_index;
+		return 0;
+	case MAD_PORT_MAX_RESPONSE:
+		*value = port->options.max_reply;
+		return 0;
+	case MAD_PORT_SMP_WINDOW:
+	case MAD_PORT_GMP_WINDOW:
+	case MAD_PORT_DESTINATION_LIMIT:
+	case MAD_PORT_RATE:
+		*value = port->options.limits[option];
+		return 0;
+	}
+	return -EINVAL;
 }

@@ -23,6 +23,12 @@ static inline int options_attempts(const struct ibmad_port *port)
 	return retries > 0 ? retries : process_retries;
 }
 
+/* The SM_Key of requests to the SA; 0 without a port. */
+static inline uint64_t options_sa_key(const struct ibmad_port *port)
+{
+	return port ? port->options.sa_key : 0;
+}
+
 /* The M_Key of SMPs on the port; 0 without a port. */
 static inline uint64_t options_m_key(const struct ibmad_port *port)
 {

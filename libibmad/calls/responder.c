@@ -159,7 +159,7 @@ static void stop_unlocking(struct mad_server *server)
 	if (!server->inherited) {
 		server_forget(server);
 		listener->servers--;
-		/* without servers and open requests mad_async_run() returns */
+		/* without servers and open requests mad_async_wait() returns */
 		if (listener->waiting)
 			waiter_wake(&port->waiters, &listener->waiter);
 	}
@@ -436,7 +436,7 @@ EXPORT int mad_request_respond(struct mad_request *request, unsigned status, con
 	return ret;
 }
 
-EXPORT void mad_request_drop(struct mad_request *request)
+EXPORT void mad_request_free(struct mad_request *request)
 {
 	struct ibmad_port *port;
 	int cancel_state;

@@ -201,8 +201,8 @@ EXPORT int mad_counters_read_details(struct ibmad_port *port, const ib_portid_t 
 	error = mad_counters_submit_details(async, dport, port_number, wanted, timeout_ms,
 					    keep_result, &result);
 	if (!error)
-		mad_async_run(async);
-	mad_async_destroy(async); /* calls back the request in flight if the device is gone */
+		mad_async_wait(async, -1);
+	mad_async_free(async); /* calls back the request in flight if the device is gone */
 	return fail(error ? error : result.error);
 }
 

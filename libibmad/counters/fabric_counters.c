@@ -158,7 +158,7 @@ static bool add_nodes(const struct mad_fabric_counters *counters, struct update 
 		return false;
 	for (; update->count < counters->node_count; update->count++)
 		update->nodes[update->count] = counters->nodes[update->count];
-	for (size_t i = 0; (node = mad_fabric_node(fabric, i)); i++)
+	for (size_t i = 0; (node = mad_fabric_get_node(fabric, i)); i++)
 		if (mad_fabric_find_guid(fabric, node->guid) == node &&
 		    !add_node(counters, update, node))
 			return false;
@@ -374,7 +374,7 @@ int record_store(struct mad_fabric_counters *counters, struct counted_node *node
 static bool has_port(const struct counted_node *node, unsigned number)
 {
 	return node->records[number] ||
-	       (node->in_fabric && mad_fabric_port(node->in_fabric, number));
+	       (node->in_fabric && mad_fabric_get_port(node->in_fabric, number));
 }
 
 /* Makes the port the result. */
@@ -389,7 +389,7 @@ static const struct mad_fabric_counters_port *show(struct mad_fabric_counters *c
 	*port = (struct mad_fabric_counters_port){
 		.guid = node->guid,
 		.number = (uint8_t)number,
-		.port = node->in_fabric ? mad_fabric_port(node->in_fabric, number) : NULL,
+		.port = node->in_fabric ? mad_fabric_get_port(node->in_fabric, number) : NULL,
 	};
 	if (!record)
 		return port;

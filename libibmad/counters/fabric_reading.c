@@ -146,10 +146,10 @@ static int end_at_once(struct fabric_reading *reading)
 	return error;
 }
 
-EXPORT int mad_fabric_counters_start(struct mad_async *async,
-				     struct mad_fabric_counters *counters,
-				     const struct mad_fabric_counters_options *options,
-				     mad_fabric_counters_fn *done, void *arg)
+EXPORT int mad_fabric_counters_submit(struct mad_async *async,
+				      struct mad_fabric_counters *counters,
+				      const struct mad_fabric_counters_options *options,
+				      mad_fabric_counters_fn *done, void *arg)
 {
 	struct fabric_reading *reading;
 	int error;
@@ -218,10 +218,10 @@ EXPORT int mad_fabric_counters_read(struct ibmad_port *port,
 	async = mad_async_create(port);
 	if (!async)
 		return -errno;
-	error = mad_fabric_counters_start(async, counters, options, keep_error, &result);
+	error = mad_fabric_counters_submit(async, counters, options, keep_error, &result);
 	if (!error)
-		mad_async_run(async);
-	mad_async_destroy(async); /* calls back the requests in flight if the device is gone */
+		mad_async_wait(async, -1);
+	mad_async_free(async); /* calls back the requests in flight if the device is gone */
 	if (!error)
 		error = result;
 	return error ? fail(error) : 0;

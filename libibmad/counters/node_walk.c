@@ -46,7 +46,8 @@ static const struct mad_fabric_port *find_port(const struct fabric_reading *read
 					       const struct counted_node *node, unsigned number)
 {
 	for (; number <= node->in_fabric->port_count; number++) {
-		const struct mad_fabric_port *port = mad_fabric_port(node->in_fabric, number);
+		const struct mad_fabric_port *port =
+			mad_fabric_get_port(node->in_fabric, number);
 
 		if (port && is_wanted(reading, port))
 			return port;

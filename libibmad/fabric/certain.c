@@ -25,7 +25,7 @@
 const struct mad_fabric_port *certain_same_port(const struct mad_fabric *fabric,
 						const struct mad_fabric_port *port)
 {
-	return mad_fabric_port(graph_find_node(fabric, port->node->guid), port->number);
+	return mad_fabric_get_port(graph_find_node(fabric, port->node->guid), port->number);
 }
 
 static bool has_node(const struct compared *compared, const struct mad_fabric_node *node)
@@ -82,7 +82,7 @@ static void find_doubtful_nodes(struct compared *compared)
 	const struct mad_fabric_port *port = NULL;
 
 	for (size_t i = 0; i < mad_fabric_node_count(compared->fabric); i++) {
-		const struct mad_fabric_node *node = mad_fabric_node(compared->fabric, i);
+		const struct mad_fabric_node *node = mad_fabric_get_node(compared->fabric, i);
 		const struct mad_fabric_node *first =
 			graph_find_node(compared->fabric, node->guid);
 
@@ -135,7 +135,7 @@ static void hide_unknown(struct compared *compared)
 static void hide_neighbours(struct compared *compared, const struct mad_fabric_node *node)
 {
 	for (unsigned number = 1; number <= node->port_count; number++) {
-		const struct mad_fabric_port *port = mad_fabric_port(node, number);
+		const struct mad_fabric_port *port = mad_fabric_get_port(node, number);
 
 		if (port->peer)
 			hide(compared, port->peer->node);
@@ -196,7 +196,7 @@ static void find_hidden(struct compared *compared)
 			hide_behind(compared, port);
 	/* of two switches with one NodeGUID, the ports of one are not known */
 	for (size_t i = 0; i < mad_fabric_node_count(other->fabric); i++)
-		if (other->doubtful[i] && is_switch(mad_fabric_node(other->fabric, i)))
+		if (other->doubtful[i] && is_switch(mad_fabric_get_node(other->fabric, i)))
 			compared->all_hidden = true;
 	for (size_t i = 0; i < compared->queued; i++)
 		if (is_switch(compared->queue[i]))
@@ -269,7 +269,7 @@ static bool end_proves(const struct compared *compared, const struct mad_fabric_
 		return certain_node_is_absent(compared, port->node);
 	if (!certain_is_one(other, node))
 		return false;
-	same = mad_fabric_port(node, port->number);
+	same = mad_fabric_get_port(node, port->number);
 	if (!same)
 		return true;
 	if (other->doubtful_port[same->index])

@@ -92,7 +92,7 @@ static bool nodes_differ(const struct mad_fabric_node *before,
 	const struct mad_fabric_port *port = graph_lid_port(before), *other = NULL;
 
 	if (port)
-		other = mad_fabric_port(after, port->number);
+		other = mad_fabric_get_port(after, port->number);
 	return before->type != after->type || before->port_count != after->port_count ||
 	       (before->system_guid && after->system_guid &&
 		before->system_guid != after->system_guid) ||
@@ -122,7 +122,7 @@ static void tell_removed(struct comparison *comparison)
 	const struct mad_fabric_port *port = NULL;
 
 	for (size_t i = 0; i < mad_fabric_node_count(before->fabric); i++) {
-		const struct mad_fabric_node *node = mad_fabric_node(before->fabric, i);
+		const struct mad_fabric_node *node = mad_fabric_get_node(before->fabric, i);
 
 		if (counts(before->fabric, node) && certain_node_is_absent(before, node))
 			tell(comparison,
@@ -202,8 +202,8 @@ static void compare_node(struct comparison *comparison, const struct mad_fabric_
 						    .before_node = before,
 						    .after_node = node});
 	for (unsigned number = 0; number <= node->port_count; number++)
-		if (mad_fabric_port(node, number))
-			compare_port(comparison, mad_fabric_port(node, number));
+		if (mad_fabric_get_port(node, number))
+			compare_port(comparison, mad_fabric_get_port(node, number));
 }
 
 static void compare(struct comparison *comparison)
@@ -212,8 +212,8 @@ static void compare(struct comparison *comparison)
 
 	tell_removed(comparison);
 	for (size_t i = 0; !comparison->ended && i < mad_fabric_node_count(after); i++)
-		if (counts(after, mad_fabric_node(after, i)))
-			compare_node(comparison, mad_fabric_node(after, i));
+		if (counts(after, mad_fabric_get_node(after, i)))
+			compare_node(comparison, mad_fabric_get_node(after, i));
 }
 
 EXPORT int mad_fabric_compare(const struct mad_fabric *before, const struct mad_fabric *after,

@@ -175,10 +175,9 @@ static int start(struct mad_async *async, const struct mad_fabric_options *optio
 	return error;
 }
 
-EXPORT int mad_fabric_discovery_start(struct mad_async *async,
-				      const struct mad_fabric_options *options,
-				      mad_fabric_fn *done, void *arg,
-				      struct mad_fabric_discovery **discovery)
+EXPORT int mad_fabric_submit(struct mad_async *async, const struct mad_fabric_options *options,
+			     mad_fabric_fn *done, void *arg,
+			     struct mad_fabric_discovery **discovery)
 {
 	return start(async, options, done, arg, discovery, NULL);
 }
@@ -235,8 +234,8 @@ EXPORT int mad_fabric_discover(struct ibmad_port *port,
 		return -errno;
 	error = start(async, options, keep_result, &result, NULL, &result.failure);
 	if (!error)
-		mad_async_run(async);
-	mad_async_destroy(async); /* calls back the requests in flight if the device is gone */
+		mad_async_wait(async, -1);
+	mad_async_free(async); /* calls back the requests in flight if the device is gone */
 	if (error)
 		return fail(error);
 	if (result.error)

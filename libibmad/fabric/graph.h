@@ -29,14 +29,14 @@ struct mad_fabric_node *graph_add_node(struct mad_fabric *fabric, uint64_t guid,
 struct mad_fabric_node *graph_node(const struct mad_fabric *fabric, size_t index);
 struct mad_fabric_node *graph_find_node(const struct mad_fabric *fabric, uint64_t guid);
 
-/* mad_fabric_port(), writable. */
+/* mad_fabric_get_port(), writable. */
 static inline struct mad_fabric_port *graph_port(const struct mad_fabric_node *node,
 						 unsigned number)
 {
 	union {
 		const struct mad_fabric_port *read;
 		struct mad_fabric_port *write;
-	} port = {.read = mad_fabric_port(node, number)};
+	} port = {.read = mad_fabric_get_port(node, number)};
 
 	return port.write;
 }
@@ -47,7 +47,7 @@ static inline struct mad_fabric_port *graph_port(const struct mad_fabric_node *n
  */
 static inline const struct mad_fabric_port *graph_lid_port(const struct mad_fabric_node *node)
 {
-	return mad_fabric_port(node, node->type == IB_NODE_SWITCH ? 0 : node->entry_port);
+	return mad_fabric_get_port(node, node->type == IB_NODE_SWITCH ? 0 : node->entry_port);
 }
 
 /* Notes that another node, which is not in the graph, has the NodeGUID of this node. */

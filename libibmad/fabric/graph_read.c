@@ -14,8 +14,8 @@ EXPORT size_t mad_fabric_node_count(const struct mad_fabric *fabric)
 	return fabric ? fabric->node_count : 0;
 }
 
-EXPORT const struct mad_fabric_node *mad_fabric_node(const struct mad_fabric *fabric,
-						     size_t index)
+EXPORT const struct mad_fabric_node *mad_fabric_get_node(const struct mad_fabric *fabric,
+							 size_t index)
 {
 	return fabric ? graph_node(fabric, index) : NULL;
 }
@@ -25,8 +25,8 @@ EXPORT size_t mad_fabric_port_count(const struct mad_fabric *fabric)
 	return fabric ? fabric->port_count : 0;
 }
 
-EXPORT const struct mad_fabric_port *mad_fabric_port(const struct mad_fabric_node *node,
-						     unsigned number)
+EXPORT const struct mad_fabric_port *mad_fabric_get_port(const struct mad_fabric_node *node,
+							 unsigned number)
 {
 	unsigned first;
 
@@ -90,7 +90,7 @@ EXPORT uint16_t mad_fabric_port_lid(const struct mad_fabric *fabric,
 				    const struct mad_fabric_port *port)
 {
 	if (port && port->node->type == IB_NODE_SWITCH)
-		port = mad_fabric_port(port->node, 0);
+		port = mad_fabric_get_port(port->node, 0);
 	return fabric && port && graph_has_lid(fabric, port) ? port->lid : 0;
 }
 

@@ -181,7 +181,7 @@ static struct previous_node find_previous(const struct mad_fabric *previous,
 					  const struct mad_fabric_port *port)
 {
 	const struct mad_fabric_node *node = graph_find_node(previous, port->node->guid);
-	const struct mad_fabric_port *same = mad_fabric_port(node, port->number);
+	const struct mad_fabric_port *same = mad_fabric_get_port(node, port->number);
 	const struct mad_fabric_failure *failure;
 	size_t index;
 
@@ -303,7 +303,7 @@ static void neighbour_came(struct mad_fabric_discovery *discovery,
 	if (!is_same(node, &info)) {
 		graph_share_guid(node);
 		note(discovery, MAD_FABRIC_ODD_GUID, NULL, port,
-		     mad_fabric_port(node, node->entry_port));
+		     mad_fabric_get_port(node, node->entry_port));
 	} else if (!other || !info.local_port) {
 		/* no cable leads to port 0 */
 		note(discovery, MAD_FABRIC_ODD_PORT_COUNT, NULL, port, NULL);

@@ -108,7 +108,7 @@ static void respond(struct scan *scan, const struct item *item)
 		break;
 	case READ_SWITCH:
 		for (unsigned number = 1; number <= item->node->port_count; number++)
-			put_port(scan, mad_fabric_port(item->node, number));
+			put_port(scan, mad_fabric_get_port(item->node, number));
 		break;
 	case READ_PORT:
 		read_port(scan, item->port);
@@ -280,7 +280,7 @@ static void print_node(const struct output *out, const struct mad_fabric_node *n
 		fprintf(file, "sysimgguid=0x%" PRIx64 "\n", node->system_guid);
 	fprintf(file, "%s=0x%" PRIx64, types[node->type].guid, node->guid);
 	if (node->type == IB_NODE_SWITCH)
-		fprintf(file, "(%" PRIx64 ")", mad_fabric_port(node, 0)->guid);
+		fprintf(file, "(%" PRIx64 ")", mad_fabric_get_port(node, 0)->guid);
 	putc('\n', file);
 	print_exact_description(out, node);
 	fprintf(file, "%s\t%u \"%c-%016" PRIx64 "\"\t\t# \"", types[node->type].word,
@@ -294,7 +294,7 @@ static void print_node(const struct output *out, const struct mad_fabric_node *n
 		fputs("\"\n", file);
 	}
 	for (unsigned number = 1; number <= node->port_count; number++) {
-		const struct mad_fabric_port *port = mad_fabric_port(node, number);
+		const struct mad_fabric_port *port = mad_fabric_get_port(node, number);
 
 		if (port->peer && has_type(port->peer->node))
 			print_port(out, port);
@@ -311,7 +311,7 @@ static void print_nodes(const struct output *out, const struct mad_fabric *fabri
 	for (size_t part = 0; part < sizeof(parts) / sizeof(*parts); part++)
 		for (size_t i = 0; i < count; i++) {
 			const struct mad_fabric_node *node =
-				mad_fabric_node(fabric, found ? found[count - 1 - i] : i);
+				mad_fabric_get_node(fabric, found ? found[count - 1 - i] : i);
 
 			if (node->type == parts[part])
 				print_node(out, node);
@@ -347,7 +347,7 @@ static void print_head(FILE *file, const struct mad_fabric *fabric)
 
 static bool was_discovered(const struct mad_fabric *fabric)
 {
-	const struct mad_fabric_node *node = mad_fabric_node(fabric, 0);
+	const struct mad_fabric_node *node = mad_fabric_get_node(fabric, 0);
 
 	return node && node->node_info;
 }

@@ -199,7 +199,7 @@ static void read_port(struct mad_fabric_port *port, const uint8_t *info)
 /* FDR10 is QDR in PortInfo. The extended speeds are valid if port 0 of a switch says so. */
 static bool may_be_fdr10(const struct mad_fabric_port *port)
 {
-	const struct mad_fabric_port *port0 = mad_fabric_port(port->node, 0);
+	const struct mad_fabric_port *port0 = mad_fabric_get_port(port->node, 0);
 	const struct mad_fabric_port *capable = port0 ? port0 : port;
 
 	if (!port->number || mad_read_field(port->info, 0, IB_PORT_LINK_SPEED_ACTIVE_F) != QDR)

@@ -16,6 +16,12 @@
 
 #include <infiniband/mad_async.h>
 
+/* The windows of a port: of SMPs, by QP0, and of GMPs, by QP1. */
+enum mad_window {
+	MAD_WINDOW_SMP,
+	MAD_WINDOW_GMP
+};
+
 #define FLOW_WINDOWS (MAD_WINDOW_GMP + 1)
 
 /* The flow control of a port. */

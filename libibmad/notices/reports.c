@@ -44,7 +44,7 @@ static bool is_repeated(struct recent_report *reports, const struct mad_request 
 static void confirm(struct mad_notices *notices, struct mad_request *request, unsigned status)
 {
 	if (mad_request_respond(request, status, NULL, 0))
-		mad_request_drop(request); /* the SM repeats the report */
+		mad_request_free(request); /* the SM repeats the report */
 	else
 		notices->counts.confirmed++;
 }
@@ -62,7 +62,7 @@ void report_came(struct mad_server *server, struct mad_request *request, void *a
 	}
 	if (request->data_size < REPORT_SIZE) {
 		notices->counts.malformed++;
-		mad_request_drop(request);
+		mad_request_free(request);
 		return;
 	}
 	if (is_repeated(notices->recent, request)) {

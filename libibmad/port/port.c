@@ -12,7 +12,7 @@
 
 /* Memory for this number of requests stays allocated when no request is open. */
 #define KEPT      1024
-/* The default of mad_port_set_max_reply(), in bytes. */
+/* The default of MAD_PORT_MAX_RESPONSE, in bytes. */
 #define MAX_REPLY (64u << 20)
 
 /* --- life ----------------------------------------------------------------------- */

@@ -36,6 +36,8 @@ struct options {
 	_Atomic uint64_t sa_key;
 	atomic_uint gid_index;
 	atomic_size_t max_reply;
+	/* windows, destination limit and rate, as mad_port_set() has set them */
+	atomic_uint limits[MAD_PORT_RATE + 1];
 };
 
 /*

@@ -7,6 +7,8 @@
 
 #include "sa/keeper.h"
 
+#include "calls/options.h"
+
 #include <errno.h>
 
 /* The interval after a round that failed; it doubles after each further failure. */
@@ -111,7 +113,7 @@ static int submit(struct registration *registration, unsigned index, bool regist
 	ib_rpc_t rpc = {
 		.mgtclass = IB_SA_CLASS,
 		.dataoffs = IB_SA_DATA_OFFS,
-		.mkey = mad_port_get_sa_key(keeper->engine->port),
+		.mkey = options_sa_key(keeper->engine->port),
 	};
 	int ret;
 

@@ -6,6 +6,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
+#include "calls/options.h"
 #include "mad/layout.h"
 
 #include <errno.h>
@@ -43,7 +44,7 @@ void sa_query_rpc(const struct ibmad_port *port, const struct mad_sa_query *quer
 		.attr = {.id = query->attribute, .mod = query->modifier},
 		.dataoffs = IB_SA_DATA_OFFS,
 		.datasz = IB_SA_DATA_SIZE,
-		.mkey = mad_port_get_sa_key(port),
+		.mkey = options_sa_key(port),
 		.mask = query->component_mask,
 		.timeout = query->timeout_ms,
 	};
@@ -234,7 +235,7 @@ EXPORT uint8_t *sa_rpc_call(const struct ibmad_port *srcport, void *rcvbuf, ib_p
 		.mgtclass = IB_SA_CLASS,
 		.dataoffs = IB_SA_DATA_OFFS,
 		.datasz = IB_SA_DATA_SIZE,
-		.mkey = mad_port_get_sa_key(srcport),
+		.mkey = options_sa_key(srcport),
 		.timeout = (int)timeout,
 	};
 	uint8_t *response;

@@ -37,7 +37,7 @@ static void limit_reached(struct limits *limits, int error)
 		limited->reached = error;
 }
 
-/* mad_async_run() waits for the request of the limits. */
+/* mad_async_wait() waits for the request of the limits. */
 static void limits_finished(struct limits *limits)
 {
 	(void)limits;
@@ -101,11 +101,11 @@ static int run(const struct ibmad_port *port, struct mad_sa_query *query, int me
 				     limits->cancel, smp_mkey_get(port));
 		if (error)
 			mad_sa_cancel(limited.engine, limited.id);
-		mad_async_run(limited.engine);
+		mad_async_wait(limited.engine, -1);
 	} else {
 		sa_query_fail(query, method, error);
 	}
-	mad_async_destroy(limited.engine);
+	mad_async_free(limited.engine);
 	return error ? error : result->error;
 }
 

@@ -59,21 +59,24 @@ int main(int argc, char **argv)
 	size_t heap = heap_in_use();
 	double start = now();
 
-	if (!count || !async ||
-	    (dead && (mad_port_set_timeout(port, 1000) || mad_port_set_retries(port, 1)))) {
+	if (!count || !async) {
 		fprintf(stderr, "no count, or no port\n");
 		return 1;
+	}
+	if (dead) {
+		mad_rpc_set_timeout(port, 1000);
+		mad_rpc_set_retries(port, 1);
 	}
 	if (submit_all(async, count) < 0) {
 		fprintf(stderr, "a request was not taken\n");
 		return 1;
 	}
 	heap = heap_in_use() - heap;
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	mad_async_get_stats(async, &stats, sizeof(stats));
 	printf("%.6f %u %" PRIu64 " %u %zu\n", now() - start, unanswered, stats.retried,
 	       stats.rtt_min_us, heap / count);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	if (failed || unanswered < dead) {
 		fprintf(stderr, "%u failed, %u unanswered\n", failed, unanswered);

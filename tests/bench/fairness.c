@@ -168,7 +168,7 @@ static void find_hosts(void)
 {
 	for (int lid = 1; lid <= node_count; lid++)
 		ask_smp(lid, IB_ATTR_NODE_DESC, name_came);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 }
 
 /* Processes until so many wanted requests are complete. */
@@ -233,7 +233,7 @@ static void measure_sa(const char *where)
 static void *run_engine(void *arg)
 {
 	(void)arg;
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	return NULL;
 }
 
@@ -264,7 +264,7 @@ static int measure_call(const char *where)
 		others = ends.others - before;
 	}
 	printf("%.6f %u\n", longest, others);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	return pthread_join(runner, NULL);
 }
@@ -309,7 +309,7 @@ static int measure_rate(int threads)
 	before = calls;
 	for (int i = 0; i < RATE_COUNT; i++)
 		ask_counters(1 + i % node_count, other_came);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	printf("%.0f %.0f\n", RATE_COUNT / (now() - start), (calls - before) / (now() - start));
 	end_callers = true;
 	while (count)
@@ -334,8 +334,8 @@ static int measure(const char *what, const char *where)
 
 static int fix_windows(unsigned size)
 {
-	return mad_port_set_window(port, MAD_WINDOW_SMP, size) ||
-	       mad_port_set_window(port, MAD_WINDOW_GMP, size);
+	return mad_port_set(port, MAD_PORT_SMP_WINDOW, size) ||
+	       mad_port_set(port, MAD_PORT_GMP_WINDOW, size);
 }
 
 int main(int argc, char **argv)
@@ -357,7 +357,7 @@ int main(int argc, char **argv)
 	sa.qkey = IB_DEFAULT_QP1_QKEY;
 	find_hosts();
 	ret = measure(argv[1], argv[3]);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	if (ret || ends.failed)
 		fprintf(stderr, "%u failed\n", (unsigned)ends.failed);

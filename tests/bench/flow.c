@@ -135,9 +135,9 @@ static void ask_paths(struct mad_async *async, const ib_portid_t *sa, uint8_t *g
 
 static int fix(struct ibmad_port *port, unsigned window, unsigned limit)
 {
-	return mad_port_set_window(port, MAD_WINDOW_SMP, window) ||
-	       mad_port_set_window(port, MAD_WINDOW_GMP, window) ||
-	       mad_port_set_destination_limit(port, limit);
+	return mad_port_set(port, MAD_PORT_SMP_WINDOW, window) ||
+	       mad_port_set(port, MAD_PORT_GMP_WINDOW, window) ||
+	       mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, limit);
 }
 
 int main(int argc, char **argv)
@@ -158,8 +158,9 @@ int main(int argc, char **argv)
 				"[WINDOW LIMIT]\n");
 		return 2;
 	}
-	if (!async || mad_port_set_timeout(port, 1000) ||
-	    mad_port_set_retries(port, atoi(argv[2])) ||
+	mad_rpc_set_timeout(port, 1000);
+	mad_rpc_set_retries(port, atoi(argv[2]));
+	if (!async ||
 	    (argc > 4 && fix(port, (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]))) ||
 	    (paths && (ib_resolve_smlid_via(&sa, 0, port) < 0 ||
 		       ib_resolve_self_via(NULL, NULL, &gid, port) < 0))) {
@@ -174,11 +175,11 @@ int main(int argc, char **argv)
 		ask_nodes(async, nodes);
 	else
 		ask_paths(async, &sa, gid, paths);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	mad_async_get_stats(async, &stats, sizeof(stats));
 	printf("%.6f %" PRIu64 " %" PRIu64 " %u %.6f\n", now() - start, stats.submitted,
 	       stats.sent, results.unanswered, results.at_99 - start);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	if (results.failed)
 		fprintf(stderr, "%u failed\n", results.failed);

@@ -36,8 +36,8 @@ int main(int argc, char **argv)
 
 		mad_async_submit(async, &rpc, &to, NULL, 0, count_response, NULL, NULL);
 	}
-	mad_async_run(async);
-	mad_async_destroy(async);
+	mad_async_wait(async, -1);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	return completed != count;
 }

@@ -34,8 +34,8 @@ int main(int argc, char **argv)
 
 	if (!async || !count)
 		return 1;
-	mad_port_set_window(port, MAD_WINDOW_SMP, (unsigned)count);
-	mad_port_set_destination_limit(port, (unsigned)count);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, (unsigned)count);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, (unsigned)count);
 	for (int i = 0; i < count; i++) {
 		ib_portid_t to = {.lid = 0x1000 + i % 0x4000};
 
@@ -44,9 +44,9 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[2], "close"))
 		mad_rpc_close_port(port);
 	else
-		mad_async_cancel_all(async);
-	mad_async_run(async);
-	mad_async_destroy(async);
+		mad_async_cancel(async, MAD_ASYNC_ALL);
+	mad_async_wait(async, -1);
+	mad_async_free(async);
 	if (strcmp(argv[2], "close"))
 		mad_rpc_close_port(port);
 	return cancelled != count;

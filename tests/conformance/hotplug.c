@@ -49,7 +49,7 @@ static void a_removed_device_is_told_with_its_port(void)
 	expect_event(UMAD_EVENT_CA_REMOVED, &event);
 	expect_equal(event.portnum, 0);
 	expect(environment_asked("add", there.ca_name));
-	umad_monitor_close(monitor);
+	umad_monitor_free(monitor);
 }
 
 static void a_new_device_can_be_opened_when_it_is_told(void)
@@ -65,7 +65,7 @@ static void a_new_device_can_be_opened_when_it_is_told(void)
 	fd = umad_open_port(event.ca_name, event.portnum);
 	expect(fd >= 0);
 	expect_equal(umad_close_port(fd), 0);
-	umad_monitor_close(monitor);
+	umad_monitor_free(monitor);
 }
 
 static void with_nothing_going_on_there_is_nothing_to_tell(void)
@@ -76,7 +76,7 @@ static void with_nothing_going_on_there_is_nothing_to_tell(void)
 	while (umad_monitor_next_event(monitor, &event) == 0)
 		expect(event.type != UMAD_EVENT_CA_REMOVED);
 	expect_equal(umad_monitor_next_event(monitor, &event), -EAGAIN);
-	umad_monitor_close(monitor);
+	umad_monitor_free(monitor);
 }
 
 /* Waits for an event for the other port, until the port is in that state. */
@@ -104,7 +104,7 @@ static void a_port_whose_cable_is_removed_is_told(void)
 	expect_state(1, 1);
 	expect(environment_asked("connect", there.ca_name));
 	expect_state(4, 4);
-	umad_monitor_close(monitor);
+	umad_monitor_free(monitor);
 }
 
 int main(int argc, char **argv)

@@ -26,7 +26,7 @@ static void opened(void)
 
 static void closed(void)
 {
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 }
 
@@ -71,7 +71,7 @@ static void hundreds_of_requests_are_each_called_back_once(void)
 	opened();
 	for (uint32_t i = 0; i < requests; i++)
 		submit(i, ECHO, PATIENCE, NULL);
-	expect_equal(mad_async_run(async), requests);
+	expect_equal(mad_async_wait(async, -1), requests);
 	for (uint32_t i = 0; i < requests; i++) {
 		expect_equal(called[i], 1);
 		expect_equal(errors[i], 0);
@@ -79,7 +79,7 @@ static void hundreds_of_requests_are_each_called_back_once(void)
 	expect_equal(mad_async_get_stats(async, &stats, sizeof(stats)), 0);
 	expect_equal(stats.completed, requests);
 	expect_equal(stats.in_flight, 0);
-	note("round trip %u us on average, window %u", stats.rtt_mean_us, stats.gmp_window);
+	note("round trip %u us on average, window %u", stats.rtt_mean_us, stats.gmp.window);
 	closed();
 	stop_server(child);
 }
@@ -89,12 +89,12 @@ static void requests_without_a_response_time_out_beside_the_rest(void)
 	int child = start_server();
 
 	opened();
-	mad_port_set_retries(port, 2);
+	mad_rpc_set_retries(port, 2);
 	submit(0, IGNORE, 100, NULL);
 	for (uint32_t i = 1; i < 20; i++)
 		submit(i, ECHO, PATIENCE, NULL);
 	submit(20, REFUSE, PATIENCE, NULL);
-	expect_equal(mad_async_run(async), 21);
+	expect_equal(mad_async_wait(async, -1), 21);
 	expect_equal(errors[0], -ETIMEDOUT);
 	for (uint32_t i = 1; i < 20; i++)
 		expect_equal(errors[i], 0);
@@ -113,7 +113,7 @@ static void a_cancelled_request_is_called_back_at_once(void)
 	submit(0, IGNORE, 60000, &id);
 	expect_equal(mad_async_process(async), 0);
 	expect_equal(mad_async_cancel(async, id), 0);
-	expect_equal(mad_async_run(async), 1);
+	expect_equal(mad_async_wait(async, -1), 1);
 	expect_equal(errors[0], -ECANCELED);
 	expect_equal(mad_async_cancel(async, id), -ENOENT);
 	expect(now_ms() - started < 60000);
@@ -152,7 +152,7 @@ static void with_its_device_all_requests_end(void)
 	expect_equal(mad_async_process(async), 0);
 	if (!environment_asked("remove", there.ca_name))
 		cannot("no device can be removed");
-	expect_equal(mad_async_run(async), 10);
+	expect_equal(mad_async_wait(async, -1), 10);
 	for (uint32_t i = 0; i < 10; i++)
 		expect_equal(errors[i], -ENODEV);
 	closed();

@@ -93,8 +93,8 @@ static void have_requests_in_flight(unsigned requests)
 	int err = 0;
 
 	expect(async);
-	expect_equal(mad_port_set_window(port, MAD_WINDOW_GMP, requests), 0);
-	expect_equal(mad_port_set_destination_limit(port, requests), 0);
+	expect_equal(mad_port_set(port, MAD_PORT_GMP_WINDOW, requests), 0);
+	expect_equal(mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, requests), 0);
 	if (before)
 		remove_soon();
 	memset(completed, 0, sizeof(completed));
@@ -108,7 +108,7 @@ static void have_requests_in_flight(unsigned requests)
 	if (!before)
 		remove_soon();
 	process_until_gone(async);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	for (unsigned i = 0; i < requests; i++)
 		expect_equal(completed[i], i < submitted);
 	mad_rpc_close_port(port);
@@ -171,7 +171,7 @@ static void close_the_port(void)
 	expect_equal(pthread_join(blocking, NULL), 0);
 	expect_equal(pthread_join(processing, NULL), 0);
 	expect_equal(completed[0], submitted);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 /* --- servers ------------------------------------------------------------------------ */
@@ -233,7 +233,7 @@ static void respond(struct mad_server *server, struct mad_request *request, void
 	if (!err)
 		return;
 	expect_no_response(-err);
-	mad_request_drop(request);
+	mad_request_free(request);
 }
 
 static void serve_with_an_engine(void)
@@ -259,9 +259,9 @@ static void serve_with_an_engine(void)
 	process_until_gone(async);
 	if (kept)
 		expect_equal(mad_request_respond(kept, 0, NULL, 0), -ENODEV);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
-	mad_request_drop(kept);
+	mad_request_free(kept);
 	stop_client(client);
 }
 
@@ -430,7 +430,7 @@ static void subscribe_to_notices(void)
 		expect_equal(err, -ENODEV);
 	process_until_gone(async);
 	expect_equal(ends, !err);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 }
 

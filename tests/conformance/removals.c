@@ -155,7 +155,7 @@ static void read_a_monitor(void)
 		if (err)
 			expect_equal(err, -EAGAIN);
 	} while (!over() || !err);
-	umad_monitor_close(monitor);
+	umad_monitor_free(monitor);
 }
 
 static void list_devices(void)

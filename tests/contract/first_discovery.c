@@ -53,8 +53,8 @@ static void discovered(struct mad_async *async, int error, struct mad_fabric *fa
 		mad_counters_submit(async, &to, port->number, &options, counters_came, NULL,
 				    NULL);
 	}
-	for (size_t i = 0; (node = mad_fabric_node(fabric, i)); i++)
-		if (mad_fabric_port(node, 1))
+	for (size_t i = 0; (node = mad_fabric_get_node(fabric, i)); i++)
+		if (mad_fabric_get_port(node, 1))
 			puts(node->description);
 	for (size_t i = 0; (failure = mad_fabric_failure(fabric, i)); i++)
 		puts(failure->description);
@@ -75,10 +75,10 @@ int main(void)
 	memset(&options, 0, sizeof(options));
 	options.read = MAD_FABRIC_READ_DEFAULT | MAD_FABRIC_READ_MLNX_EXT_PORTS;
 	options.progress = print_progress;
-	if (mad_fabric_discovery_start(async, &options, discovered, NULL, NULL))
+	if (mad_fabric_submit(async, &options, discovered, NULL, NULL))
 		return 1;
-	mad_async_run(async);
-	mad_async_destroy(async);
+	mad_async_wait(async, -1);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	return 0;
 }

@@ -112,10 +112,10 @@ static int count_requests(unsigned ports)
 		if (error)
 			return fail("mad_counters_submit", error);
 	}
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	mad_async_get_stats(async, &stats, sizeof(stats));
 	printf("%" PRIu64 "\n", stats.submitted);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_counters_node_free(options.node);
 	return failed != 0;
 }

@@ -203,7 +203,7 @@ int main(int argc, char **argv)
 	if (!port)
 		err(1, "mad_rpc_open_port");
 	if (!strncmp(requests[number - 1].saquery, "--smkey", 7))
-		mad_port_set_sa_key(port, 5);
+		mad_port_set(port, MAD_PORT_SA_KEY, 5);
 	query.attribute = requests[number - 1].attribute;
 	query.component_mask = requests[number - 1].mask;
 	query.record = &requests[number - 1].record;

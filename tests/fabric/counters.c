@@ -93,9 +93,9 @@ static int read_once(struct ibmad_port *port, struct mad_fabric_counters *counte
 	if (command && system(command) != 0)
 		exit(2);
 	start = seconds();
-	mad_port_set_rate(port, rate);
+	mad_port_set(port, MAD_PORT_RATE, rate);
 	error = mad_fabric_counters_read(port, counters, options);
-	mad_port_set_rate(port, 0);
+	mad_port_set(port, MAD_PORT_RATE, 0);
 	printf("read %zu of %zu ports: %s after %.3f s\n", latest->read, latest->wanted,
 	       error ? strerror(-error) : "success", seconds() - start);
 	fflush(stdout);

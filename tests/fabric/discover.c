@@ -88,7 +88,7 @@ static struct mad_fabric *discover(int port_number, const struct mad_fabric *pre
 	if (!port)
 		fail("open", -errno);
 	smp_mkey_set(port, port_m_key);
-	mad_port_set_rate(port, rate);
+	mad_port_set(port, MAD_PORT_RATE, rate);
 	err = mad_fabric_discover(port, &options, &fabric);
 	if (err && !fabric)
 		fail("discover", err);
@@ -130,7 +130,7 @@ static void print_node(const struct mad_fabric_node *node)
 {
 	printf("node %s %u \"%s\"\n", name(node), node->port_count, node->description);
 	for (unsigned number = 0; number <= node->port_count; number++) {
-		const struct mad_fabric_port *port = mad_fabric_port(node, number);
+		const struct mad_fabric_port *port = mad_fabric_get_port(node, number);
 
 		if (port && port->peer)
 			printf("link %s %u %s %u %ux%s\n", name(node), number,
@@ -155,7 +155,7 @@ static void print_failure(const struct mad_fabric_failure *failure)
 static void print_facts(const struct mad_fabric *fabric)
 {
 	for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
-		print_node(mad_fabric_node(fabric, i));
+		print_node(mad_fabric_get_node(fabric, i));
 	for (size_t i = 0; i < mad_fabric_failure_count(fabric); i++)
 		print_failure(mad_fabric_failure(fabric, i));
 	for (size_t i = 0; i < mad_fabric_oddity_count(fabric); i++)

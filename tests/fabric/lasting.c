@@ -99,11 +99,11 @@ static void keep(void)
 	start(OWN, new_group, &own);
 	if (mad_notices_start(async, NULL, tell_notice, NULL, &notices))
 		errx(1, "no subscription");
-	mad_async_run(async); /* until the signal */
+	mad_async_wait(async, -1); /* until the signal */
 	mad_membership_stop(broadcast);
 	mad_membership_stop(own);
 	mad_notices_stop(notices);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 }
 
 static void list(const struct ibmad_port *port)
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 		list(port);
 	else
 		keep();
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	return failed;
 }

@@ -15,7 +15,7 @@
 static unsigned protect(struct ibmad_port *port, const struct mad_fabric_node *node,
 			unsigned number, uint64_t m_key, unsigned level)
 {
-	const struct mad_fabric_port *end = mad_fabric_port(node, number);
+	const struct mad_fabric_port *end = mad_fabric_get_port(node, number);
 	ib_portid_t to = {.drpath = node->route};
 	uint8_t info[IB_SMP_DATA_SIZE];
 
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 	if (error)
 		errx(1, "discover: %s", strerror(-error));
 	for (size_t i = 0; i < mad_fabric_node_count(fabric); i++) {
-		const struct mad_fabric_node *node = mad_fabric_node(fabric, i);
+		const struct mad_fabric_node *node = mad_fabric_get_node(fabric, i);
 
 		for (unsigned number = 0; number <= node->port_count; number++)
 			count += protect(port, node, number, m_key, level);

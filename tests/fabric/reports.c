@@ -101,7 +101,7 @@ static void report(int lid, unsigned first, unsigned count)
 				     &confirmed[i], NULL))
 			wrong("a report cannot be sent");
 	}
-	mad_async_run(reporting);
+	mad_async_wait(reporting, -1);
 	took = now() - start;
 	for (unsigned i = first; i < first + count; i++) {
 		done += confirmed[i];
@@ -139,13 +139,13 @@ int main(void)
 	while (!accepted)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 
-	mad_port_set_rate(two, 1300); /* in practice, at most 1,000 are sent */
-	mad_port_set_window(two, MAD_WINDOW_GMP, 1000);
-	mad_port_set_destination_limit(two, 1000);
+	mad_port_set(two, MAD_PORT_RATE, 1300); /* in practice, at most 1,000 are sent */
+	mad_port_set(two, MAD_PORT_GMP_WINDOW, 1000);
+	mad_port_set(two, MAD_PORT_DESTINATION_LIMIT, 1000);
 	report(lid, 0, REPORTS);
-	mad_port_set_rate(two, 0);
-	mad_port_set_window(two, MAD_WINDOW_GMP, WINDOW);
-	mad_port_set_destination_limit(two, WINDOW);
+	mad_port_set(two, MAD_PORT_RATE, 0);
+	mad_port_set(two, MAD_PORT_GMP_WINDOW, WINDOW);
+	mad_port_set(two, MAD_PORT_DESTINATION_LIMIT, WINDOW);
 	report(lid, REPORTS, STORM);
 
 	mad_notices_get_stats(notices, &stats, sizeof(stats));
@@ -154,8 +154,8 @@ int main(void)
 	       (unsigned long long)stats.duplicates, (unsigned long long)stats.dropped);
 	mad_notices_stop(notices);
 	pthread_join(loop, NULL);
-	mad_async_destroy(watching);
-	mad_async_destroy(reporting);
+	mad_async_free(watching);
+	mad_async_free(reporting);
 	mad_rpc_close_port(one);
 	mad_rpc_close_port(two);
 	return 0;

@@ -384,7 +384,7 @@ static void tables(void)
 	};
 
 	/* only trusted requesters see P_Keys (IBA 15.4.1.2); 1 is opensm's SM_Key by default */
-	mad_port_set_sa_key(port, 1);
+	mad_port_set(port, MAD_PORT_SA_KEY, 1);
 	for (size_t i = 0; i < COUNT(attributes); i++) {
 		struct mad_sa_query query = {.attribute = attributes[i].attribute};
 		struct mad_sa_table *table;
@@ -436,9 +436,9 @@ static void storm(unsigned count, unsigned lid)
 		if (mad_sa_submit(async, IB_MAD_METHOD_GET, &query, path_came,
 				  (void *)(uintptr_t)lid, NULL))
 			errx(1, "mad_sa_submit");
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	printf("%u right, %u refused, %u silent, %u transmissions, at most %u of one, %ld ms\n",
 	       right, refused, silent, transmissions, most,
 	       (end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000);
@@ -454,8 +454,8 @@ static void follow(double seconds)
 	unsigned last_lid = 0, lid, first_lid = 0;
 	double elapsed = 0;
 
-	mad_port_set_timeout(port, 100);
-	mad_port_set_retries(port, 1);
+	mad_rpc_set_timeout(port, 100);
+	mad_rpc_set_retries(port, 1);
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	while (elapsed < seconds) {
 		struct mad_sa_query query = {.attribute = 1}; /* ClassPortInfo */

@@ -69,8 +69,8 @@ static int teardown(void)
 {
 	end = true;
 	pthread_join(loop, NULL);
-	mad_async_destroy(client);
-	mad_async_destroy(engine);
+	mad_async_free(client);
+	mad_async_free(engine);
 	mad_rpc_close_port(asking);
 	mad_rpc_close_port(serving);
 	return 0;
@@ -121,7 +121,7 @@ static void respond_with_size(struct mad_server *server, struct mad_request *req
 	fill(data, request->modifier);
 	if (mad_request_respond(request, 0, data, request->modifier)) {
 		++*(atomic_int *)arg;
-		mad_request_drop(request);
+		mad_request_free(request);
 	}
 	free(data);
 }
@@ -201,8 +201,8 @@ static void *respond_to_all(void *arg)
 
 static void submit_many(uint32_t oui, unsigned number, struct outcomes *outcomes)
 {
-	mad_port_set_window(asking, MAD_WINDOW_GMP, number);
-	mad_port_set_destination_limit(asking, number);
+	mad_port_set(asking, MAD_PORT_GMP_WINDOW, number);
+	mad_port_set(asking, MAD_PORT_DESTINATION_LIMIT, number);
 	for (unsigned i = 0; i < number; i++) {
 		ib_rpc_t rpc = request(oui, i + 1);
 
@@ -224,7 +224,7 @@ TEST(a_thousand_requests_are_held_and_another_thread_responds)
 					 * new request */
 	assert_int_equal(pthread_create(&responder, NULL, respond_to_all, NULL), 0);
 	submit_many(IB_OPENIB_OUI, MANY, &outcomes);
-	mad_async_run(client);
+	mad_async_wait(client, -1);
 	pthread_join(responder, &failed);
 	mad_server_get_stats(server, &stats, sizeof(stats));
 	printf("%u requests held: %u right, %u busy, %u other; %u retransmissions seen\n", MANY,
@@ -245,7 +245,7 @@ TEST(beyond_the_limit_there_is_busy)
 	mad_rpc_set_timeout(asking, 300);
 	mad_rpc_set_retries(asking, 1);
 	submit_many(IB_OPENIB_OUI, 50, &outcomes);
-	mad_async_run(client);
+	mad_async_wait(client, -1);
 	mad_server_get_stats(server, &stats, sizeof(stats));
 	printf("50 requests, a limit of 10: %u held, %u BUSY responses\n", (unsigned)count,
 	       (unsigned)stats.busy);
@@ -256,7 +256,7 @@ TEST(beyond_the_limit_there_is_busy)
 	mad_server_stop(server);
 	for (unsigned i = 0; i < 10; i++) {
 		assert_int_equal(mad_request_respond(held[i], 0, "x", 1), -ECANCELED);
-		mad_request_drop(held[i]);
+		mad_request_free(held[i]);
 	}
 }
 
@@ -266,7 +266,7 @@ static void say(struct mad_server *server, struct mad_request *request, void *ar
 {
 	(void)server;
 	if (mad_request_respond(request, 0, arg, 1))
-		mad_request_drop(request);
+		mad_request_free(request);
 }
 
 static uint8_t first_byte(struct ibmad_port *port, uint32_t oui)
@@ -310,6 +310,6 @@ TEST(a_method_has_one_agent)
 	assert_int_equal(mad_server_start(others, &options, say, NULL, &none), -EADDRINUSE);
 	mad_server_stop(server);
 	assert_int_equal(mad_server_start(others, &options, say, NULL, &none), 0);
-	mad_async_destroy(others);
+	mad_async_free(others);
 	mad_rpc_close_port(second);
 }

@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 	mad_notices_stop(notices);
 	while (!ended)
 		mad_async_wait(async, 10);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	free(came);
 	return reported != count || twice || stats.confirmed < count;

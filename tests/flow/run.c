@@ -83,7 +83,7 @@ unsigned run_window(void)
 {
 	struct mad_async_stats stats = run_stats(0);
 
-	return state.fabric.kind == SMP ? stats.smp_window : stats.gmp_window;
+	return state.fabric.kind == SMP ? stats.smp.window : stats.gmp.window;
 }
 
 static void check_stats(unsigned host)
@@ -265,7 +265,7 @@ static void run_one(int64_t until)
 	int ret;
 
 	if (until == NO_TIME) {
-		ret = mad_async_run(state.engines[0]);
+		ret = mad_async_wait(state.engines[0], -1);
 	} else {
 		ms = (until - model_now() + MS - 1) / MS;
 		ret = mad_async_wait(state.engines[0], ms > 0 ? (int)ms : 0);
@@ -341,9 +341,9 @@ static void set_options(struct ibmad_port *port)
 {
 	mad_rpc_set_timeout(port, (int)state.fabric.timeout_ms);
 	mad_rpc_set_retries(port, (int)state.fabric.attempts);
-	mad_port_set_window(port, MAD_WINDOW_SMP, state.options.window);
-	mad_port_set_window(port, MAD_WINDOW_GMP, state.options.window);
-	mad_port_set_destination_limit(port, state.options.limit);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, state.options.window);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, state.options.window);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, state.options.limit);
 }
 
 static void open_host(unsigned host)
@@ -413,7 +413,7 @@ void run_end(struct result *result)
 	result->aborted = state.aborted;
 	state.stopped = true;
 	for (unsigned i = 0; i < state.hosts; i++) {
-		mad_async_destroy(state.engines[i]);
+		mad_async_free(state.engines[i]);
 		mad_rpc_close_port(state.ports[i]);
 	}
 	account_end();

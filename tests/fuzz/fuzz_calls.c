@@ -153,7 +153,7 @@ static void ended(struct mad_async *async, const struct mad_reply *reply, void *
 		submit(async, die >> 8);
 		break;
 	case 1:
-		mad_async_cancel_all(async);
+		mad_async_cancel(async, MAD_ASYNC_ALL);
 		break;
 	case 2:
 		mad_async_stop(async);
@@ -228,7 +228,7 @@ static void take_request(struct mad_server *server, struct mad_request *request,
 				return;
 			}
 	if (die & 2 || mad_request_respond(request, die & 4, "data", die >> 8 & 3))
-		mad_request_drop(request);
+		mad_request_free(request);
 }
 
 static void return_requests(struct server *holder)
@@ -236,7 +236,7 @@ static void return_requests(struct server *holder)
 	for (int i = 0; i < HELD; i++)
 		if (holder->held[i]) {
 			if (i & 1 || mad_request_respond(holder->held[i], 0, NULL, 0))
-				mad_request_drop(holder->held[i]);
+				mad_request_free(holder->held[i]);
 			holder->held[i] = NULL;
 		}
 }
@@ -296,7 +296,7 @@ static void *call_meanwhile(void *arg)
 			mad_async_get_stats(async, &stats, sizeof(stats));
 			break;
 		case 6:
-			mad_async_cancel_all(async);
+			mad_async_cancel(async, MAD_ASYNC_ALL);
 			break;
 		default:
 			block(port, random >> 8);
@@ -351,7 +351,7 @@ static void fork_child(unsigned choice)
 			mad_async_wait(async, 5);
 		}
 		if (choice & 16) {
-			mad_async_destroy(async);
+			mad_async_free(async);
 			mad_rpc_close_port(port);
 		}
 		_exit(0);
@@ -395,7 +395,7 @@ static void destroy_engine(struct engine *engine)
 			engine->servers[i].server = NULL;
 		}
 	}
-	mad_async_destroy(async);
+	mad_async_free(async);
 	engine->async = NULL;
 	/* this stops the other servers; the program's requests stay valid */
 	for (int i = 0; i < SERVERS; i++) {
@@ -497,16 +497,16 @@ static void call_port(struct ibmad_port *port, uint8_t choice)
 		block(port, (uint32_t)take(run.input, 1));
 		break;
 	case 2:
-		mad_port_set_window(port, MAD_WINDOW_GMP, choice / 8 % 4);
+		mad_port_set(port, MAD_PORT_GMP_WINDOW, choice / 8 % 4);
 		break;
 	case 3:
-		mad_port_set_destination_limit(port, choice / 8 % 4);
+		mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, choice / 8 % 4);
 		break;
 	case 4:
-		mad_port_set_rate(port, choice / 8 * 1000);
+		mad_port_set(port, MAD_PORT_RATE, choice / 8 * 1000);
 		break;
 	case 5:
-		mad_port_set_max_reply(port, 256 + choice / 8 * 16);
+		mad_port_set(port, MAD_PORT_MAX_RESPONSE, 256 + choice / 8 * 16);
 		break;
 	default:
 		mad_free(mad_receive_via(NULL, 1, port));

@@ -169,7 +169,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int steps = 0; run.input.size && steps < 100; steps++)
 		step();
 	mad_counters_node_free(run.node);
-	mad_async_destroy(run.async);
+	mad_async_free(run.async);
 	check(run.ended == run.begun);
 	mad_counters_tracker_free(run.tracker);
 	mad_rpc_close_port(run.port);

@@ -63,7 +63,7 @@ static int respond(const struct device_packet *packet, void *arg)
 
 static void check_port(const struct mad_fabric *fabric, const struct mad_fabric_port *port)
 {
-	check(mad_fabric_port(port->node, port->number) == port);
+	check(mad_fabric_get_port(port->node, port->number) == port);
 	check(!port->peer || port->peer->peer == port);
 	check(!port->info || !port->error);
 	check(port->width <= 12 && port->speed <= MAD_SPEED_XDR && port->rate_gbps >= 0);
@@ -90,7 +90,7 @@ static void check_fabric(const struct mad_fabric *fabric)
 	check(ports == mad_fabric_port_count(fabric));
 	check(mad_fabric_node_count(fabric) <= NODES_MAX);
 	for (size_t i = 0; i < mad_fabric_node_count(fabric); i++) {
-		const struct mad_fabric_node *node = mad_fabric_node(fabric, i);
+		const struct mad_fabric_node *node = mad_fabric_get_node(fabric, i);
 
 		check(node->index == i && node->route.cnt < IB_SUBNET_PATH_HOPS_MAX);
 		check(mad_fabric_find_description(fabric, node->description, NULL) != NULL);

@@ -18,10 +18,10 @@ static void check_port(const struct mad_fabric *fabric, const struct mad_fabric_
 {
 	const struct mad_fabric_port *peer = port->peer;
 
-	check(port->node == mad_fabric_node(fabric, port->node->index));
-	check(mad_fabric_port(port->node, port->number) == port);
+	check(port->node == mad_fabric_get_node(fabric, port->node->index));
+	check(mad_fabric_get_port(port->node, port->number) == port);
 	check(port->speed <= MAD_SPEED_XDR && port->width <= 12 && port->lmc <= 7);
-	check(!peer || mad_fabric_port(peer->node, peer->number) == peer);
+	check(!peer || mad_fabric_get_port(peer->node, peer->number) == peer);
 }
 
 static void check_same(const struct mad_fabric *a, const struct mad_fabric *b)

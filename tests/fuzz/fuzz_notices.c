@@ -195,7 +195,7 @@ static void run_notices(void)
 		check(stats.reports == run.handed_out);
 		check(stats.confirmed <= stats.reports + stats.duplicates + stats.malformed);
 	}
-	mad_async_destroy(async);
+	mad_async_free(async);
 	check(run.ends == !ret);
 	mad_rpc_close_port(port);
 }

@@ -212,7 +212,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run.port = mad_rpc_open_port(NULL, 0, classes, 5);
 	check(run.port != NULL);
 	mad_rpc_set_retries(run.port, 1);
-	check(!mad_port_set_max_reply(run.port, LIMIT));
+	check(!mad_port_set(run.port, MAD_PORT_MAX_RESPONSE, LIMIT));
 	run.async = mad_async_create(run.port);
 	for (int steps = 0; input.size && steps < 200; steps++)
 		step(&input);
@@ -220,7 +220,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(!mad_async_get_stats(run.async, &stats, sizeof(stats)));
 	check(stats.submitted == run.count);
 	check(stats.submitted == stats.completed + stats.in_flight + stats.queued);
-	mad_async_destroy(run.async);
+	mad_async_free(run.async);
 	for (unsigned i = 0; i < run.count; i++)
 		check(run.requests[i].ends == 1);
 	mad_rpc_close_port(run.port);

@@ -162,7 +162,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int steps = 0; input.size && steps < 200; steps++)
 		step(&input);
 	check(mad_async_process(run.async) >= 0);
-	mad_async_destroy(run.async);
+	mad_async_free(run.async);
 	for (unsigned i = 0; i < run.count; i++)
 		check(run.requests[i].ends == 1);
 	mad_rpc_close_port(run.port);

@@ -487,7 +487,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(run.known_cas[i] == run.machine.cas[i]);
 	for (int i = 0; run.truthful && i < NODES; i++)
 		check(run.known_owners[i] == owners(i));
-	umad_monitor_close(monitor);
+	umad_monitor_free(monitor);
 	check(run.open == CLOSED);
 	return 0;
 }

@@ -67,9 +67,9 @@ static void opened(int timeout_ms, int attempts)
 	port = mad_rpc_open_port(name, 1, NULL, 0);
 	expect(port);
 	expect_equal(mad_register_client_via(CLASS, 1, port), 0);
-	expect_equal(mad_port_set_gid_index(port, own_gid()), 0);
-	expect_equal(mad_port_set_timeout(port, timeout_ms), 0);
-	expect_equal(mad_port_set_retries(port, attempts), 0);
+	expect_equal(mad_port_set(port, MAD_PORT_GID_INDEX, own_gid()), 0);
+	mad_rpc_set_timeout(port, timeout_ms);
+	mad_rpc_set_retries(port, attempts);
 	async = mad_async_create(port);
 	expect(async);
 	second = address_of(0xb, 1);
@@ -77,7 +77,7 @@ static void opened(int timeout_ms, int attempts)
 
 static void closed(void)
 {
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 }
 
@@ -322,7 +322,7 @@ static void ask_node(ib_portid_t to, unsigned attribute, unsigned size)
 /* Until all are complete: each submission has one completion. */
 static void finish(void)
 {
-	expect(mad_async_run(async) >= 0);
+	expect(mad_async_wait(async, -1) >= 0);
 	for (unsigned i = 0; i < submitted; i++)
 		expect_equal(requests[i].completions, requests[i].submissions);
 }
@@ -361,7 +361,7 @@ static void every_node_of_a_sweep_responds_with_its_own_data(void)
 	all_nodes_respond();
 	note("the second one took %lld ms", (long long)(now_ms() - started));
 	/* an attempt must be long enough for the longest response */
-	expect_equal(mad_port_set_timeout(port, 60000), 0);
+	mad_rpc_set_timeout(port, 60000);
 	begin(ENDS);
 	for (unsigned i = 0; i < NODES; i++) {
 		ask_node(node(i), NAME, NAME_BYTES);
@@ -429,13 +429,13 @@ static void requests_to_a_process_that_dies_go_to_the_second_server(void)
 	expect_equal(waits.outcome.error, EIO);
 	expect_equal(waits.outcome.status, REFUSED);
 	/* the kernel does not respond to this method */
-	mad_port_set_retries(port, 3);
+	mad_rpc_set_retries(port, 3);
 	outcome = call(METHOD_ANY, NAME, node(2), 100);
 	note_outcome("other method", outcome);
 	expect_equal(outcome.error, ETIMEDOUT);
 	expect(outcome.took_ms >= 4000);
 
-	mad_port_set_retries(port, PATIENT);
+	mad_rpc_set_retries(port, PATIENT);
 	expect_equal(call(METHOD_GET, NAME, second, 100).error, 0);
 	ask_host("start 0");
 	outcome = call(METHOD_GET, NAME, node(0), 100);
@@ -520,7 +520,7 @@ static void without_the_own_cable_requests_time_out(void)
 	ask_host("plug client");
 	while (port_state() != 4)
 		pause_ms(20);
-	mad_port_set_retries(port, PATIENT);
+	mad_rpc_set_retries(port, PATIENT);
 	outcome = call(METHOD_GET, NAME, node(0), 100);
 	note_outcome("plugged again", outcome);
 	expect_equal(outcome.error, 0);
@@ -577,9 +577,9 @@ static void requests_to_a_machine_that_dies_time_out_until_it_is_back(void)
 
 	/* a request with many attempts continues until the server is back */
 	begin(ENDS);
-	mad_port_set_retries(port, PATIENT);
+	mad_rpc_set_retries(port, PATIENT);
 	ask_by(METHOD_ANY, node(1), NAME, 100);
-	mad_port_set_retries(port, 3);
+	mad_rpc_set_retries(port, 3);
 	tell_host("up");
 	started = now_ms();
 	do {
@@ -598,7 +598,7 @@ static void requests_to_a_machine_that_dies_time_out_until_it_is_back(void)
 	ask_host("start 0");
 	finish();
 	expect_equal(tally.named, 1);
-	mad_port_set_retries(port, PATIENT);
+	mad_rpc_set_retries(port, PATIENT);
 	all_nodes_respond();
 	closed();
 }

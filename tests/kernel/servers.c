@@ -41,13 +41,13 @@ static void respond(struct mad_server *server, struct mad_request *request, void
 	(void)server;
 	if (request->attribute != NAME || size < NAME_BYTES || size > LARGEST ||
 	    request->data_size < 4) {
-		mad_request_drop(request);
+		mad_request_free(request);
 		return;
 	}
 	read_gid(device, gid_index[request->tid % KEPT], gid);
 	write_name(data, size, gid, get32(request->data));
 	if (mad_request_respond(request, 0, data, size) < 0)
-		mad_request_drop(request);
+		mad_request_free(request);
 }
 
 int main(int argc, char **argv)
@@ -76,6 +76,6 @@ int main(int argc, char **argv)
 	expect_equal(mad_server_start(async, &options, respond, allocate(LARGEST), &server), 0);
 	printf("@ serves %s\n", device);
 	fflush(stdout);
-	expect(mad_async_run(async) >= 0);
+	expect(mad_async_wait(async, -1) >= 0);
 	return 1;
 }

@@ -268,14 +268,14 @@ static void respond(struct mad_server *server, struct mad_request *request, void
 	if (number >= options.count ||
 	    !is_right(number, false, request->data, request->data_size)) {
 		atomic_fetch_add(&wrong_requests, 1);
-		mad_request_drop(request);
+		mad_request_free(request);
 		return;
 	}
 	data = allocate(response_size(number));
 	fill_data(number, true, data, response_size(number));
 	if (mad_request_respond(request, 0, data, response_size(number))) {
 		atomic_fetch_add(&failed_responses, 1);
-		mad_request_drop(request);
+		mad_request_free(request);
 	}
 	free(data);
 }
@@ -284,7 +284,7 @@ static void *serve(void *arg)
 {
 	struct direction *direction = arg;
 
-	mad_async_run(direction->served);
+	mad_async_wait(direction->served, -1);
 	return NULL;
 }
 
@@ -310,7 +310,7 @@ static void stop_server_of(struct direction *direction)
 {
 	mad_server_stop(direction->server);
 	expect_equal(pthread_join(direction->serving, NULL), 0);
-	mad_async_destroy(direction->served);
+	mad_async_free(direction->served);
 }
 
 /* --- blocking calls --------------------------------------------------------------- */
@@ -432,8 +432,8 @@ static void *run_engine(void *arg)
 		contexts[i].direction = direction;
 		submit(async, &contexts[i]);
 	}
-	mad_async_run(async);
-	mad_async_destroy(async);
+	mad_async_wait(async, -1);
+	mad_async_free(async);
 	return NULL;
 }
 
@@ -526,8 +526,8 @@ static void open_direction(struct direction *direction, const struct port *from,
 	*direction = (struct direction){.from = from, .to = to, .address = address_of(to)};
 	direction->port = open_mad_port(from);
 	mad_rpc_set_retries(direction->port, (int)options.attempts);
-	mad_port_set_destination_limit(direction->port, LIMIT);
-	mad_port_set_window(direction->port, MAD_WINDOW_GMP, options.window);
+	mad_port_set(direction->port, MAD_PORT_DESTINATION_LIMIT, LIMIT);
+	mad_port_set(direction->port, MAD_PORT_GMP_WINDOW, options.window);
 }
 
 /* The threads of clients and servers, from the first to the last transaction. */

@@ -215,7 +215,7 @@ static int open_site(struct site *site)
 	site->async = mad_async_create(site->port);
 	if (!site->async)
 		return -1;
-	mad_port_set_rate(site->port, site->rate);
+	mad_port_set(site->port, MAD_PORT_RATE, site->rate);
 	return 0;
 }
 
@@ -325,7 +325,7 @@ int main(int argc, char **argv)
 		status = print_basic_counters(&site, counters);
 	else
 		print_report(&site, whole_fabric, store, names);
-	mad_async_destroy(site.async);
+	mad_async_free(site.async);
 	mad_rpc_close_port(site.port);
 	umad_release_port(&port);
 	return status;

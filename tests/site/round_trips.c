@@ -102,12 +102,12 @@ static void run(struct site *site, struct series *series, ib_rpc_t rpc, const ib
 			return;
 		}
 		if (!at_once)
-			mad_async_run(site->async);
+			mad_async_wait(site->async, -1);
 		/* stop if the node does not respond */
 		if (!at_once && series->failed && !series->count)
 			return;
 	}
-	mad_async_run(site->async);
+	mad_async_wait(site->async, -1);
 }
 
 /* A sequential series; true if there was a response. */
@@ -163,7 +163,7 @@ void measure_local(struct site *site)
 	if (by_lid.lid)
 		print_counters(site, "before", by_lid.lid, (unsigned)number);
 	/* these stay in the adapter: no limit applies */
-	mad_port_set_rate(site->port, 0);
+	mad_port_set(site->port, MAD_PORT_RATE, 0);
 	measure(site, "NodeInfo, route 0", get(IB_SMI_DIRECT_CLASS, IB_ATTR_NODE_INFO, 0),
 		&by_route, NULL, 0, &series);
 	measure(site, "PortInfo, route 0",
@@ -179,7 +179,7 @@ void measure_local(struct site *site)
 		wrong("the port has no LID: there is no subnet manager");
 	}
 	measure_at_once(site, &by_route, AT_ONCE);
-	mad_port_set_rate(site->port, site->rate);
+	mad_port_set(site->port, MAD_PORT_RATE, site->rate);
 	if (by_lid.lid)
 		print_counters(site, "after", by_lid.lid, (unsigned)number);
 }
@@ -294,7 +294,7 @@ void measure_ethernet(struct site *site)
 	 * The kernel of the port responds. Soft-RoCE has no PMA, and some kernels do not
 	 * respond to this class: no failure.
 	 */
-	mad_port_set_retries(site->port, 1);
+	mad_rpc_set_retries(site->port, 1);
 	run(site, &series, get(IB_PERFORMANCE_CLASS, CLASS_PORT_INFO, 0), &self, NULL, 0,
 	    SEQUENTIAL, false);
 	if (series.failed)

@@ -69,7 +69,7 @@ static void print_nodes(const struct mad_fabric *fabric)
 
 	memset(kinds, 0, sizeof(kinds));
 	memset(hops, 0, sizeof(hops));
-	for (size_t i = 0; (node = mad_fabric_node(fabric, i)); i++) {
+	for (size_t i = 0; (node = mad_fabric_get_node(fabric, i)); i++) {
 		types[node->type < 4 ? node->type : 0]++;
 		snprintf(text, sizeof(text), "type %u, vendor 0x%06x, device 0x%04x, %u ports",
 			 node->type, node->vendor_id, node->device_id, node->port_count);
@@ -146,10 +146,10 @@ static struct mad_fabric *discover(struct site *site)
 							   MAD_FABRIC_READ_MLNX_EXT_PORTS};
 	struct discovered discovered = {0};
 	uint64_t started = clock_ms();
-	int error = mad_fabric_discovery_start(site->async, &options, done, &discovered, NULL);
+	int error = mad_fabric_submit(site->async, &options, done, &discovered, NULL);
 
 	if (!error)
-		mad_async_run(site->async);
+		mad_async_wait(site->async, -1);
 	if (error || discovered.error) {
 		wrong("discovery: %s", strerror(-(error ? error : discovered.error)));
 		return NULL;
@@ -195,7 +195,7 @@ static void count_errors(struct site *site, const struct mad_fabric *fabric, str
 					NULL))
 			sums->failed++;
 	}
-	mad_async_run(site->async);
+	mad_async_wait(site->async, -1);
 	fact("counters",
 	     "%u ports: VL15Dropped %" PRIu64 " (at %u ports), PortRcvErrors %" PRIu64
 	     ", PortXmitDiscards %" PRIu64 ", SymbolErrors %" PRIu64 ", LinkDowned %" PRIu64,
@@ -216,7 +216,7 @@ static void write_files(const struct mad_fabric *fabric, const char *store, cons
 	if (file)
 		fclose(file);
 	file = names ? fopen(names, "w") : NULL;
-	for (size_t i = 0; file && (node = mad_fabric_node(fabric, i)); i++)
+	for (size_t i = 0; file && (node = mad_fabric_get_node(fabric, i)); i++)
 		fprintf(file, "%s\n", node->description);
 	if (file)
 		fclose(file);

@@ -132,7 +132,7 @@ static void cancel_some(struct client *client, uint64_t *random)
 	else if (die < 30)
 		mad_sa_cancel(client->async, client->last_sa_id);
 	else if (die == 30)
-		mad_async_cancel_all(client->async);
+		mad_async_cancel(client->async, MAD_ASYNC_ALL);
 }
 
 static bool work_client(struct part *part, unsigned ms)
@@ -176,7 +176,7 @@ static void close_client(struct part *part)
 		mad_rpc_close_port(client->port);
 		client->port = NULL;
 	}
-	mad_async_destroy(client->async);
+	mad_async_free(client->async);
 	mad_rpc_close_port(client->port);
 	if (client->open)
 		record_wrong("an engine has ended with %u requests", client->open);

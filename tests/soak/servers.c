@@ -44,7 +44,7 @@ struct service {
 static void respond(struct mad_request *request)
 {
 	if (mad_request_respond(request, 0, request->data, request->data_size) < 0)
-		mad_request_drop(request);
+		mad_request_free(request);
 }
 
 /* Most requests get their data back, some later; some get a status, and some no response. */
@@ -56,7 +56,7 @@ static void serve(struct mad_server *server, struct mad_request *request, void *
 	(void)server;
 	counts.served++;
 	if (die < 2)
-		mad_request_drop(request);
+		mad_request_free(request);
 	else if (die < 4 && !mad_request_respond(request, 0x1c, NULL, 0))
 		return;
 	else if (die < 20 && service->held_count < MOST_HELD)
@@ -74,7 +74,7 @@ static void respond_to_held(struct service *service)
 static void drop_held(struct service *service)
 {
 	while (service->held_count)
-		mad_request_drop(service->held[--service->held_count]);
+		mad_request_free(service->held[--service->held_count]);
 }
 
 static void close_service(struct part *part)
@@ -92,7 +92,7 @@ static void close_service(struct part *part)
 		mad_rpc_close_port(service->port);
 		service->port = NULL;
 	}
-	mad_async_destroy(service->async);
+	mad_async_free(service->async);
 	mad_rpc_close_port(service->port);
 	drop_held(service); /* the last held request frees the port */
 	free(service);
@@ -116,7 +116,7 @@ static bool open_service(struct part *part)
 	if (service->async && !mad_server_start(service->async, &server_options, serve, service,
 						&service->server))
 		return true;
-	mad_async_destroy(service->async);
+	mad_async_free(service->async);
 	mad_rpc_close_port(service->port);
 	free(service);
 	return false;
@@ -183,7 +183,7 @@ static bool open_listener(struct part *part)
 	if (listener->async && !mad_notices_start(listener->async, &notices_options,
 						  notice_came, listener, &listener->notices))
 		return true;
-	mad_async_destroy(listener->async);
+	mad_async_free(listener->async);
 	mad_rpc_close_port(listener->port);
 	free(listener);
 	return false;
@@ -207,7 +207,7 @@ static void close_listener(struct part *part)
 		mad_notices_stop(listener->notices);
 		mad_async_wait(listener->async, 500);
 	}
-	mad_async_destroy(listener->async);
+	mad_async_free(listener->async);
 	mad_rpc_close_port(listener->port);
 	if (!listener->ended)
 		record_wrong("notices have not ended with their engine");
@@ -260,7 +260,7 @@ static bool work_monitor(struct part *part, unsigned ms)
 
 static void close_monitor(struct part *part)
 {
-	umad_monitor_close(part->state);
+	umad_monitor_free(part->state);
 }
 
 const struct part_kind monitor_part = {"monitor", open_monitor, work_monitor, nothing,

@@ -526,7 +526,7 @@ static void end(struct engine *engine)
 	must(stats.submitted == stats.completed && !stats.in_flight && !stats.queued,
 	     "the statistics do not add up");
 	must(is_finished(engine), "not all are complete");
-	mad_async_destroy(engine->async);
+	mad_async_free(engine->async);
 }
 
 void *do_running(void *arg)
@@ -536,9 +536,9 @@ void *do_running(void *arg)
 	begin(&engine, arg);
 	/* after the device is removed, a rejected request has no callback */
 	do {
-		mad_async_run(engine.async);
+		mad_async_wait(engine.async, -1);
 	} while (submit_next(&engine));
-	mad_async_run(engine.async);
+	mad_async_wait(engine.async, -1);
 	end(&engine);
 	return NULL;
 }

@@ -100,7 +100,7 @@ static struct ibmad_port *open_port(struct job_mix *mix)
 	mix->has_vendor2 = mad_register_client_via(IB_VENDOR_OPENIB_PING_CLASS, 0, port) >= 0;
 	mad_rpc_set_timeout(port, (int)mix->timeout_ms);
 	mad_rpc_set_retries(port, 1 + (int)choose(4));
-	mad_port_set_max_reply(port, LONGEST_ANSWER);
+	mad_port_set(port, MAD_PORT_MAX_RESPONSE, LONGEST_ANSWER);
 	return port;
 }
 

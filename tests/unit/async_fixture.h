@@ -28,7 +28,7 @@ static inline int async_high_setup(void)
 
 static inline int async_teardown(void)
 {
-	mad_async_destroy(async);
+	mad_async_free(async);
 	return port_teardown();
 }
 

@@ -295,7 +295,7 @@ static inline int clocked_teardown(void)
 {
 	/* a failed test may have left the clock at any time */
 	nodes.silent = true;
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	free(nodes.sent);
 	return device_teardown();

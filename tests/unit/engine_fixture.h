@@ -50,9 +50,9 @@ static struct ibmad_port *port;
  */
 static inline void fix_flow(unsigned requests)
 {
-	mad_port_set_window(port, MAD_WINDOW_SMP, requests);
-	mad_port_set_window(port, MAD_WINDOW_GMP, requests);
-	mad_port_set_destination_limit(port, requests);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, requests);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, requests);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, requests);
 }
 
 static inline int open_port(void)

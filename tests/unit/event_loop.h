@@ -84,11 +84,11 @@ static inline bool loop_wakes(struct mad_async *async, bool single)
 	return mad_async_timeout_ms(async) == 0 || poll(fds, 2, LONG_MS) > 0;
 }
 
-/* --- mad_async_run() in a thread ------------------------------------------------- */
+/* --- mad_async_wait() in a thread ------------------------------------------------- */
 
 static inline void *run(void *arg)
 {
-	return (void *)(intptr_t)mad_async_run(arg);
+	return (void *)(intptr_t)mad_async_wait(arg, -1);
 }
 
 static inline pthread_t start_running(struct mad_async *async)

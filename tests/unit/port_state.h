@@ -7,6 +7,8 @@
 #ifndef TESTS_UNIT_PORT_STATE_H
 #define TESTS_UNIT_PORT_STATE_H
 
+#include "flow/flow.h"
+
 #include <infiniband/mad_async.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -23,7 +25,7 @@ bool port_has_servers(struct ibmad_port *of);
 void hold_reading(struct ibmad_port *of, bool reading);
 /* Reads messages, and does nothing else. */
 void read_messages(struct ibmad_port *of, unsigned most);
-/* A window of a fixed size. mad_port_set_window() would also send what may be sent then. */
+/* A window of a fixed size. mad_port_set() would also send what may be sent then. */
 void fix_window_only(struct ibmad_port *of, enum mad_window window, unsigned size);
 /* New SMPs of an engine that the queue has not looked at. */
 unsigned new_smps(const struct mad_async *async);

@@ -359,13 +359,13 @@ static inline bool scenario_request_step(const char *verb, const char *at)
 static inline bool scenario_setting(const char *verb, const char *at)
 {
 	if (!strcmp(verb, "window") || !strcmp(verb, "smps"))
-		mad_port_set_window(port, MAD_WINDOW_SMP, scenario_number(at));
+		mad_port_set(port, MAD_PORT_SMP_WINDOW, scenario_number(at));
 	if (!strcmp(verb, "window") || !strcmp(verb, "gmps"))
-		mad_port_set_window(port, MAD_WINDOW_GMP, scenario_number(at));
+		mad_port_set(port, MAD_PORT_GMP_WINDOW, scenario_number(at));
 	else if (!strcmp(verb, "limit"))
-		mad_port_set_destination_limit(port, scenario_number(at));
+		mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, scenario_number(at));
 	else if (!strcmp(verb, "rate"))
-		mad_port_set_rate(port, scenario_number(at));
+		mad_port_set(port, MAD_PORT_RATE, scenario_number(at));
 	else if (!strcmp(verb, "attempts"))
 		mad_rpc_set_retries(port, (int)scenario_number(at));
 	else if (!strcmp(verb, "timeout"))
@@ -426,7 +426,7 @@ static inline bool scenario_event(const char *verb, const char *at)
 	} else if (!strcmp(verb, "remove")) {
 		device_remove();
 	} else if (!strcmp(verb, "end")) {
-		mad_async_destroy(scenario.engines[*scenario_only_word(at) - 'a']);
+		mad_async_free(scenario.engines[*scenario_only_word(at) - 'a']);
 		scenario.engines[*scenario_only_word(at) - 'a'] = NULL;
 	} else {
 		return false;
@@ -614,7 +614,7 @@ static inline int scenario_end(void)
 {
 	device_fail_malloc(0);
 	for (unsigned i = 0; i < ENGINES; i++)
-		mad_async_destroy(scenario.engines[i]);
+		mad_async_free(scenario.engines[i]);
 	mad_rpc_close_port(port);
 	return device_teardown();
 }

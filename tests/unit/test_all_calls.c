@@ -120,10 +120,10 @@ static void receive(unsigned number)
 
 static void set_options(unsigned number)
 {
-	mad_port_set_window(port, MAD_WINDOW_SMP, number % 4 * 8);
-	mad_port_set_window(port, MAD_WINDOW_GMP, number % 3);
-	mad_port_set_destination_limit(port, 1 + number % 16);
-	mad_port_set_max_reply(port, 256 + number % 1000);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, number % 4 * 8);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, number % 3);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1 + number % 16);
+	mad_port_set(port, MAD_PORT_MAX_RESPONSE, 256 + number % 1000);
 }
 
 static void call_port(unsigned kind, unsigned number)
@@ -146,7 +146,7 @@ static void call_engine(unsigned engine, unsigned kind, unsigned number)
 		mad_async_cancel(async, round_.latest_id[engine]);
 		return;
 	case 1:
-		mad_async_run(async);
+		mad_async_wait(async, -1);
 		return;
 	case 2:
 	case 3:
@@ -172,7 +172,7 @@ static void call_engine(unsigned engine, unsigned kind, unsigned number)
 	case 9:
 		/* rarely: otherwise other calls would find the engine empty most of the time */
 		if (number % 8 == 0)
-			mad_async_cancel_all(async);
+			mad_async_cancel(async, MAD_ASYNC_ALL);
 		return;
 	default:
 		submit_one(engine, number);
@@ -252,14 +252,14 @@ static void end(struct loop *loops, struct caller *callers, bool by_closing)
 	}
 	for (int i = 0; i < ENGINES && !by_closing; i++) {
 		round_.ending[i] = true;
-		mad_async_destroy(round_.engines[i]);
+		mad_async_free(round_.engines[i]);
 		wait_for_calls(round_.calls + CALLS / 10);
 	}
 	round_.end = true;
 	for (int i = 0; i < CALLERS; i++)
 		assert_int_equal(pthread_join(callers[i].thread, NULL), 0);
 	for (int i = 0; i < ENGINES && by_closing; i++)
-		mad_async_destroy(round_.engines[i]);
+		mad_async_free(round_.engines[i]);
 	assert_int_equal(round_.called_back, round_.submitted);
 }
 
@@ -337,7 +337,7 @@ static void *process(void *arg)
 
 static void *destroy(void *arg)
 {
-	mad_async_destroy(arg);
+	mad_async_free(arg);
 	destroyed = true;
 	return NULL;
 }

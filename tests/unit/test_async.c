@@ -26,7 +26,7 @@ TEST(each_request_gets_its_own_response)
 {
 	device_on_write(echo, NULL);
 	submit_many(MANY);
-	assert_int_equal(mad_async_run(async), MANY);
+	assert_int_equal(mad_async_wait(async, -1), MANY);
 	expect_all(MANY, 0);
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(outcomes[i].lid_byte, i + 1);
@@ -35,18 +35,18 @@ TEST(each_request_gets_its_own_response)
 		assert_int_equal(outcomes[i].transmissions, 1);
 	}
 	assert_int_equal(stats_of(async).sent, MANY);
-	assert_int_equal(mad_async_run(async), 0);
+	assert_int_equal(mad_async_wait(async, -1), 0);
 }
 
 TEST(responses_may_come_in_any_order)
 {
-	mad_port_set_window(port, MAD_WINDOW_SMP, MANY);
-	mad_port_set_window(port, MAD_WINDOW_GMP, MANY);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, MANY);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, MANY);
 	submit_many(MANY);
 	assert_int_equal(device_written(), MANY);
 	for (unsigned i = 0; i < MANY; i++)
 		device_respond(device_packet(i * 37 % MANY), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), MANY);
+	assert_int_equal(mad_async_wait(async, -1), MANY);
 	expect_all(MANY, 0);
 	for (int i = 0; i < MANY; i++)
 		assert_int_equal(outcomes[i].lid_byte, i + 1);
@@ -147,17 +147,17 @@ TEST(what_makes_no_sense_is_refused)
 	assert_int_equal(SUBMIT(async, &rpc, &to, 1, note), -EINVAL);
 	assert_int_equal(device_written(), 0);
 	assert_int_equal(stats_of(async).submitted, 0);
-	assert_int_equal(mad_async_run(async), 0);
+	assert_int_equal(mad_async_wait(async, -1), 0);
 
 	assert_fails_null(mad_async_create(NULL), EINVAL);
 	assert_int_equal(mad_async_process(NULL), -EINVAL);
-	assert_int_equal(mad_async_run(NULL), -EINVAL);
+	assert_int_equal(mad_async_wait(NULL, -1), -EINVAL);
 	assert_int_equal(mad_async_timeout_ms(NULL), -EINVAL);
 	assert_int_equal(mad_async_port_fd(NULL), -EINVAL);
 	assert_int_equal(mad_async_wake_fd(NULL), -EINVAL);
 	assert_int_equal(mad_async_get_stats(NULL, &stats, sizeof(stats)), -EINVAL);
 	assert_int_equal(mad_async_get_stats(async, NULL, sizeof(stats)), -EINVAL);
-	mad_async_destroy(NULL);
+	mad_async_free(NULL);
 }
 
 TEST(a_request_that_is_refused_takes_no_memory)
@@ -200,7 +200,7 @@ TEST(each_allocation_of_a_submission_may_fail)
 	assert_int_equal(stats_of(async).submitted, 2);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	device_respond(device_packet(1), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), 2);
+	assert_int_equal(mad_async_wait(async, -1), 2);
 	assert_int_equal(outcomes[0].error, 0);
 	device_fail_malloc(1);
 	assert_null(mad_async_create(port));
@@ -225,7 +225,7 @@ TEST(long_requests_and_responses_go_by_rmpp)
 		mad_async_submit(async, &rpc, &to, payload, 1000, note, outcomes, NULL), 0);
 	assert_int_equal(device_packet(0)->length, 1056);
 	respond_long(device_packet(0), 5000, 9);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(outcomes[0].error, 0);
 	assert_int_equal(outcomes[0].length, 5000);
 	assert_int_equal(outcomes[0].data_size, 5000 - IB_SA_DATA_OFFS);
@@ -250,7 +250,7 @@ static void expect_cut(const struct cut_row *row)
 	memset(&outcomes[0], 0, sizeof(outcomes[0]));
 	submit(async, rpc, 3, &outcomes[0], NULL);
 	respond_announced(device_packet(number), row->length, row->announced, 9);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	if (outcomes[0].error != row->error ||
 	    outcomes[0].length != (row->error ? 0 : row->length))
 		fail_msg("class 0x%02x, %zu bytes, %u announced: %d", row->mgmt_class,
@@ -339,7 +339,7 @@ TEST(a_request_is_as_long_as_its_payload_makes_it)
 						  requests[i].size, note, outcomes, NULL),
 				 0);
 		assert_int_equal(device_packet(i)->length, requests[i].length);
-		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(mad_async_wait(async, -1), 1);
 	}
 }
 
@@ -359,14 +359,14 @@ TEST(lost_segments_of_a_request_are_sent_again_until_its_timeout)
 		assert_int_equal(
 			mad_async_submit(async, &rpc, &to, payload, 1000, note, outcomes, NULL),
 			0);
-		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(mad_async_wait(async, -1), 1);
 		assert_int_equal(device_packet(i)->header.timeout_ms, requests[i].timeout_ms);
 		assert_int_equal(device_packet(i)->header.retries, requests[i].retries);
 	}
 	/* the library retransmits a request of one MAD */
 	assert_int_equal(mad_async_submit(async, &rpc, &to, payload, 100, note, outcomes, NULL),
 			 0);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(device_packet(4)->header.retries, 0);
 }
 
@@ -387,7 +387,7 @@ TEST(a_reply_without_data_has_no_data)
 	device_time_out(device_packet(2));
 	mad_rpc_set_retries(port, 1);
 	device_on_write(time_out, NULL);
-	assert_int_equal(mad_async_run(async), 3);
+	assert_int_equal(mad_async_wait(async, -1), 3);
 	assert_int_equal(outcomes[0].length, IB_SA_DATA_OFFS);
 	assert_int_equal(outcomes[1].length, IB_SA_DATA_OFFS - 1);
 	assert_int_equal(outcomes[2].error, -ETIMEDOUT);
@@ -398,7 +398,7 @@ TEST(a_status_is_an_error_with_a_response)
 	submit_many(2);
 	device_respond(device_packet(0), 0x1c, 0, NULL, 0);
 	device_respond(device_packet(1), 0x0c, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), 2);
+	assert_int_equal(mad_async_wait(async, -1), 2);
 	expect_all(2, -EIO);
 	assert_int_equal(outcomes[0].status, 0x1c);
 	assert_int_equal(outcomes[1].status, 0x0c);
@@ -419,7 +419,7 @@ TEST(a_request_without_a_response_times_out_once)
 		rpc.timeout = 40;
 		submit(async, rpc, i + 1, &outcomes[i], NULL);
 	}
-	assert_int_equal(mad_async_run(async), 20);
+	assert_int_equal(mad_async_wait(async, -1), 20);
 	assert_true(now_ms() - start >= 80);
 	expect_all(20, -ETIMEDOUT);
 	for (int i = 0; i < 20; i++)
@@ -433,7 +433,7 @@ TEST(the_kernel_s_report_leads_to_the_next_attempt)
 	mad_rpc_set_retries(port, 4);
 	device_on_write(time_out, NULL);
 	submit(async, set_request(), 5, &outcomes[0], NULL);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	expect_all(1, -ETIMEDOUT);
 	assert_int_equal(outcomes[0].transmissions, 4);
 	assert_int_equal(device_written(), 4);
@@ -449,7 +449,7 @@ TEST(a_request_keeps_its_id_in_every_attempt)
 	for (unsigned i = 0; i < 2; i++) {
 		rpcs[i].timeout = 20;
 		submit(async, rpcs[i], 5, &outcomes[i], NULL);
-		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(mad_async_wait(async, -1), 1);
 		assert_int_equal(outcomes[i].error, -ETIMEDOUT);
 		assert_int_equal(device_written(), 3 * i + 3);
 		for (unsigned j = 1; j < 3; j++)
@@ -473,7 +473,7 @@ TEST(huge_and_negative_times_are_for_ever)
 	assert_true(mad_async_timeout_ms(async) > 0);
 	for (unsigned i = 0; i < 6; i++)
 		device_respond(device_packet(i), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), 6);
+	assert_int_equal(mad_async_wait(async, -1), 6);
 	expect_all(6, 0);
 }
 
@@ -492,7 +492,7 @@ TEST(a_busy_node_is_asked_again_later)
 	device_respond(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
 	device_on_write(echo_and_note_time, &written);
 	before = now_us();
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_true(written - before >= 10000);
 	expect_all(1, 0);
 	assert_int_equal(outcomes[0].transmissions, 2);
@@ -517,7 +517,7 @@ TEST(callbacks_may_submit)
 	device_on_write(echo, NULL);
 	again = 500;
 	submit_with(async, get_request(), 7, submit_again, &outcomes[0]);
-	assert_int_equal(mad_async_run(async), 501);
+	assert_int_equal(mad_async_wait(async, -1), 501);
 	assert_int_equal(outcomes[0].calls, 501);
 	assert_int_equal(stats_of(async).completed, 501);
 }
@@ -536,7 +536,7 @@ TEST(callbacks_may_cancel)
 	submit_with(async, get_request(), 7, cancel_another, &outcomes[0]);
 	submit(async, set_request(), 3, &outcomes[1], &victim);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), 2);
+	assert_int_equal(mad_async_wait(async, -1), 2);
 	assert_int_equal(outcomes[0].error, 0);
 	assert_int_equal(outcomes[1].error, -ECANCELED);
 }
@@ -554,7 +554,7 @@ TEST(a_request_in_its_callback_is_done)
 
 	device_on_write(echo, NULL);
 	mad_async_submit(async, &rpc, &to, NULL, 0, cancel_itself, &outcomes[0], &victim);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	expect_all(1, 0);
 }
 
@@ -568,8 +568,8 @@ static void block(struct mad_async *engine, const struct mad_reply *reply, void 
 	assert_ptr_equal(mad_rpc(port, &rpc, &to, data, data), data);
 	assert_int_equal(data[0], 0x11);
 	assert_int_equal(mad_async_process(engine), 0);
-	assert_int_equal(mad_async_run(engine), -EDEADLK);
-	mad_async_destroy(engine); /* a callback must not call this */
+	assert_int_equal(mad_async_wait(engine, -1), -EDEADLK);
+	mad_async_free(engine); /* a callback must not call this */
 }
 
 TEST(callbacks_may_make_blocking_calls)
@@ -577,7 +577,7 @@ TEST(callbacks_may_make_blocking_calls)
 	device_on_write(echo, NULL);
 	for (int i = 0; i < 50; i++)
 		submit_with(async, set_request(), 7, block, &outcomes[0]);
-	assert_int_equal(mad_async_run(async), 50);
+	assert_int_equal(mad_async_wait(async, -1), 50);
 	assert_int_equal(outcomes[0].calls, 50);
 }
 
@@ -587,16 +587,16 @@ static void run_another(struct mad_async *engine, const struct mad_reply *reply,
 
 	note(engine, reply, arg);
 	submit(other, get_request(), 3, &outcomes[1], NULL);
-	assert_int_equal(mad_async_run(other), 1);
+	assert_int_equal(mad_async_wait(other, -1), 1);
 	submit(other, get_request(), 3, &outcomes[2], NULL);
-	mad_async_destroy(other);
+	mad_async_free(other);
 }
 
 TEST(callbacks_may_run_other_engines)
 {
 	device_on_write(echo, NULL);
 	submit_with(async, set_request(), 7, run_another, &outcomes[0]);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(outcomes[1].error, 0);
 	assert_int_equal(outcomes[2].error, -ECANCELED);
 }
@@ -685,12 +685,12 @@ TEST(engines_on_a_port_share_it)
 	for (int i = 20; i < MANY; i++)
 		assert_int_equal(outcomes[i].calls, 0);
 	for (int i = 1; i < 5; i++)
-		assert_int_equal(mad_async_run(engines[i]), 20);
+		assert_int_equal(mad_async_wait(engines[i], -1), 20);
 	expect_all(MANY, 0);
 	for (int i = 0; i < MANY; i++)
 		assert_int_equal(outcomes[i].lid_byte, i + 1);
 	for (int i = 0; i < 5; i++)
-		mad_async_destroy(engines[i]);
+		mad_async_free(engines[i]);
 }
 
 /* A request that an ended engine held back can be sent, and its loop is woken. */
@@ -699,12 +699,12 @@ TEST(an_engine_s_end_makes_way_for_another_one)
 	struct mad_async *other = mad_async_create(port);
 	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
 
-	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
 	submit(other, set_request(), 1, &outcomes[0], NULL);
 	submit(async, set_request(), 2, &outcomes[1], NULL);
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(device_written(), 1);
-	mad_async_destroy(other);
+	mad_async_free(other);
 	assert_int_equal(outcomes[0].error, -ECANCELED);
 	assert_int_equal(poll(&wake, 1, 0), 1);
 	assert_int_equal(mad_async_process(async), 0);
@@ -733,7 +733,7 @@ TEST(a_blocking_call_that_times_out_wakes_an_engine)
 	ib_portid_t to = to_lid(1);
 
 	mad_rpc_set_retries(port, 1);
-	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
 	device_on_write(submit_once, NULL);
 	rpc.timeout = 1;
 	assert_null(mad_rpc(port, &rpc, &to, NULL, NULL));
@@ -756,17 +756,17 @@ TEST(a_blocking_call_with_its_response_wakes_an_engine)
 	ib_portid_t to = to_lid(1);
 	uint8_t data[IB_PC_DATA_SZ] = {0};
 
-	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
 	device_on_write(submit_and_echo, NULL);
 	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
 	assert_int_equal(stats_of(async).queued, 1);
 	assert_int_equal(poll(&wake, 1, 0), 1);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 }
 
 static void *run_engine(void *arg)
 {
-	mad_async_run(arg);
+	mad_async_wait(arg, -1);
 	return NULL;
 }
 
@@ -778,7 +778,7 @@ TEST(a_late_request_of_a_blocking_call_gives_its_place_to_a_run)
 
 	set_late_after(50000);
 	mad_rpc_set_retries(port, 1);
-	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
 	device_on_write(echo_but_for, &dead);
 	receiver = start_receiver();
 	caller = start_call(dead);
@@ -806,7 +806,7 @@ static pthread_t submit_behind_a_call(device_write_fn *on_write, int *dead)
 
 	set_late_after(20000);
 	mad_rpc_set_retries(port, 1);
-	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
 	device_on_write(on_write, dead);
 	caller = start_call(*dead);
 	assert_true(device_wait_written(1, LONG_MS));
@@ -837,7 +837,7 @@ TEST(a_loop_is_told_when_a_late_blocking_call_and_the_rate_let_it_send)
 	pthread_t caller;
 	int dead = 7;
 
-	assert_int_equal(mad_port_set_rate(port, 5), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_RATE, 5), 0);
 	caller = submit_behind_a_call(echo_but_for, &dead);
 	while (device_written() < 2) {
 		assert_int_equal(poll(&wake, 1, LONG_MS / 2), 1);
@@ -845,7 +845,7 @@ TEST(a_loop_is_told_when_a_late_blocking_call_and_the_rate_let_it_send)
 	}
 	device_time_out(device_packet(0));
 	pthread_join(caller, NULL);
-	assert_true(mad_async_run(async) >= 0);
+	assert_true(mad_async_wait(async, -1) >= 0);
 	assert_int_equal(outcomes[0].error, 0);
 }
 
@@ -853,12 +853,12 @@ TEST(a_loop_is_told_when_a_late_blocking_call_and_the_rate_let_it_send)
 
 TEST(an_engine_s_requests_in_flight_are_cancelled_with_it)
 {
-	mad_port_set_destination_limit(port, 1);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1);
 	for (int i = 0; i < MANY; i++)
 		submit(async, i & 1 ? set_request() : get_request(), 1 + i / 3, &outcomes[i],
 		       NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0); /* it is not read yet */
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	expect_all(MANY, -ECANCELED);
 }
@@ -877,7 +877,7 @@ TEST(an_engine_that_ends_takes_no_more)
 {
 	for (int i = 0; i < 30; i++)
 		submit_with(async, get_request(), 7, submit_in_vain, &outcomes[0]);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	assert_int_equal(outcomes[0].calls, 30);
 }
@@ -892,7 +892,7 @@ TEST(a_call_of_the_device_that_is_interrupted_is_made_again)
 	for (int i = 0; i < 2; i++) {
 		device_fail(calls[i], 1, EINTR);
 		submit(async, set_request(), 1, &outcomes[i], NULL);
-		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(mad_async_wait(async, -1), 1);
 		assert_int_equal(outcomes[i].error, 0);
 		assert_int_equal(device_written(), i + 1);
 	}
@@ -912,7 +912,7 @@ TEST(what_cannot_be_sent_fails_alone)
 	device_on_write(echo, NULL);
 	device_fail(DEVICE_WRITE, 2, ENOMEM);
 	submit_many(3);
-	assert_int_equal(mad_async_run(async), 3);
+	assert_int_equal(mad_async_wait(async, -1), 3);
 	assert_int_equal(outcomes[0].error, 0);
 	assert_int_equal(outcomes[1].error, -ENOMEM);
 	assert_int_equal(outcomes[2].error, 0);
@@ -924,11 +924,11 @@ TEST(a_node_that_is_not_found_at_first_is_asked_in_the_next_attempt)
 	ib_rpc_t set = set_request();
 
 	set.timeout = 1000; /* both attempts end with the time of all attempts */
-	mad_port_set_retries(port, 2);
+	mad_rpc_set_retries(port, 2);
 	device_on_write(echo, NULL);
 	device_fail(DEVICE_WRITE, 1, ETIMEDOUT);
 	submit(async, set, 1, &outcomes[0], NULL);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(outcomes[0].error, 0);
 	assert_int_equal(outcomes[0].transmissions, 2);
 }
@@ -948,7 +948,7 @@ TEST(statistics_have_the_shortest_the_longest_and_the_mean_round_trip)
 
 		device_delay(delays[i]);
 		submit(async, set_request(), 1, &outcomes[i], NULL);
-		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(mad_async_wait(async, -1), 1);
 		assert_true(outcomes[i].rtt_us >= delays[i]);
 		sum += outcomes[i].rtt_us;
 		for (unsigned j = 0; j <= i; j++) {
@@ -982,7 +982,7 @@ TEST(statistics_count_what_was_dropped_since_the_engine_exists)
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(stats_of(async).dropped, 2);
 	assert_int_equal(stats_of(other).dropped, 1);
-	mad_async_destroy(other);
+	mad_async_free(other);
 }
 
 TEST(statistics_may_be_read_by_older_programs)
@@ -1024,7 +1024,7 @@ static int child_of_many_requests(void)
 
 	device_on_write(echo, NULL);
 	EXPECT(mad_async_timeout_ms(async) == 0);
-	EXPECT(mad_async_run(async) == MANY);
+	EXPECT(mad_async_wait(async, -1) == MANY);
 	for (int i = 0; i < MANY; i++) {
 		EXPECT(outcomes[i].calls == 1);
 		EXPECT(outcomes[i].error == -ECANCELED);
@@ -1032,19 +1032,19 @@ static int child_of_many_requests(void)
 	EXPECT(mad_rpc(port, &rpc, &to, data, data) == data);
 	EXPECT(data[0] == 0x11);
 	EXPECT(mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcomes[0], NULL) == 0);
-	EXPECT(mad_async_run(async) == 1);
+	EXPECT(mad_async_wait(async, -1) == 1);
 	EXPECT(outcomes[0].error == 0);
 	EXPECT(mad_async_get_stats(async, &stats, sizeof(stats)) == 0);
 	EXPECT(stats.submitted == MANY + 1 && stats.completed == MANY + 1);
 	EXPECT(stats.queued == 0 && stats.in_flight == 0);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	return 0;
 }
 
 TEST(a_child_gets_its_parent_s_requests_back_and_can_go_on)
 {
-	mad_port_set_destination_limit(port, 1);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1);
 	for (int i = 0; i < MANY; i++)
 		submit(async, i & 1 ? set_request() : get_request(), 1 + i / 3, &outcomes[i],
 		       NULL);
@@ -1054,7 +1054,7 @@ TEST(a_child_gets_its_parent_s_requests_back_and_can_go_on)
 	device_on_write(echo, NULL);
 	for (unsigned i = 0, written = device_written(); i < written; i++)
 		device_respond(device_packet(i), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), MANY);
+	assert_int_equal(mad_async_wait(async, -1), MANY);
 	expect_all(MANY, 0);
 }
 
@@ -1062,7 +1062,7 @@ static int child_that_closes(void)
 {
 	unsigned before = device_calls(DEVICE_IOCTL);
 
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	EXPECT(device_calls(DEVICE_IOCTL) == before);
 	return 0;
@@ -1079,13 +1079,13 @@ static int child_with_a_window(void)
 	struct mad_async_stats stats;
 
 	EXPECT(mad_async_get_stats(async, &stats, sizeof(stats)) == 0);
-	EXPECT(stats.gmp_window == 3);
+	EXPECT(stats.gmp.window == 3);
 	return 0;
 }
 
 TEST(a_child_s_window_is_its_parent_s)
 {
-	mad_port_set_window(port, MAD_WINDOW_GMP, 3);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 3);
 	run_in_child(child_with_a_window);
 }
 

@@ -29,7 +29,7 @@ static int setup(void)
 static int teardown(void)
 {
 	free(ids);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	return port_teardown();
 }
 
@@ -61,7 +61,7 @@ static void cancel_all(unsigned step)
 			0);
 	print_message("%d requests cancelled in %d ms\n", MANY, (int)(now_ms() - start));
 	outcome.calls = 0;
-	assert_int_equal(mad_async_run(async), MANY);
+	assert_int_equal(mad_async_wait(async, -1), MANY);
 	assert_int_equal(outcome.calls, MANY);
 	assert_int_equal(outcome.error, -ECANCELED);
 }
@@ -69,7 +69,7 @@ static void cancel_all(unsigned step)
 /* If cancelling took time for each queued request, these tests would exceed the time limit. */
 TEST(requests_for_the_window_are_cancelled_in_any_order)
 {
-	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
 	submit_many(MANY, !TO_ONE_LID);
 	cancel_all(1);
 	submit_many(MANY, !TO_ONE_LID);
@@ -79,7 +79,7 @@ TEST(requests_for_the_window_are_cancelled_in_any_order)
 
 TEST(requests_for_a_destination_are_cancelled_in_any_order)
 {
-	mad_port_set_destination_limit(port, 1);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1);
 	submit_many(MANY, TO_ONE_LID);
 	cancel_all(1);
 	submit_many(MANY, TO_ONE_LID);
@@ -100,7 +100,7 @@ TEST(statistics_are_counted_all_the_time)
 	for (unsigned i = device_written(); i-- > 0;)
 		device_respond(device_packet(i), 0, 0, NULL, 0);
 	device_forget_packets();
-	assert_int_equal(mad_async_run(async), MANY);
+	assert_int_equal(mad_async_wait(async, -1), MANY);
 	start = now_ms();
 	for (int i = 0; i < QUESTIONS; i++)
 		assert_int_equal(mad_async_get_stats(async, &stats, sizeof(stats)), 0);
@@ -119,8 +119,8 @@ static void expect_counts(unsigned waiting, unsigned in_flight, unsigned complet
 
 TEST(each_state_of_a_request_is_counted_rightly)
 {
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 3), 0);
-	assert_int_equal(mad_port_set_destination_limit(port, 1), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_GMP_WINDOW, 3), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1), 0);
 	submit_many(3, TO_ONE_LID); /* one is in flight, two are queued for the node */
 	expect_counts(2, 1, 0);
 	for (int i = 3; i < 7; i++) /* two are in flight, two are queued for the window */
@@ -146,27 +146,27 @@ TEST(each_state_of_a_request_is_counted_rightly)
 	device_on_write(echo, NULL);
 	for (unsigned i = 0; i < device_written(); i++)
 		device_respond(device_packet(i), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), 2);
+	assert_int_equal(mad_async_wait(async, -1), 2);
 	expect_counts(0, 0, 7);
 }
 
 TEST(what_is_refused_or_times_out_is_counted_rightly)
 {
-	mad_port_set_retries(port, 1);
+	mad_rpc_set_retries(port, 1);
 	/* after the second errno, the request is sent with another ID */
 	for (int i = 0; i < 2; i++) {
 		device_on_write(echo, NULL);
 		device_fail(DEVICE_WRITE, 1, i ? EINVAL : ENOMEM);
 		submit(async, set_request(), 1, &outcome, NULL);
 		expect_counts(0, 1, (unsigned)i);
-		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(mad_async_wait(async, -1), 1);
 		assert_int_equal(outcome.error, i ? 0 : -ENOMEM);
 		expect_counts(0, 0, (unsigned)i + 1);
 	}
 	device_on_write(time_out, NULL);
 	submit(async, set_request(), 1, &outcome, NULL);
 	expect_counts(0, 1, 2);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(outcome.error, -ETIMEDOUT);
 	expect_counts(0, 0, 3);
 }
@@ -184,7 +184,7 @@ static void expect_memory_to_go_back(bool cancel)
 	most = heap_in_use();
 	for (int i = 0; cancel && i < MANY / 2; i++)
 		assert_int_equal(mad_async_cancel(async, ids[i]), 0);
-	assert_int_equal(mad_async_run(async), MANY / 2);
+	assert_int_equal(mad_async_wait(async, -1), MANY / 2);
 	after = heap_in_use();
 	print_message("%zu bytes more at most, %zu after\n", most - before, after - before);
 	assert_true(most - before > MANY / 2 * IB_MAD_SIZE);
@@ -200,7 +200,7 @@ TEST(memory_goes_back_after_a_burst)
 TEST(memory_goes_back_after_all_were_cancelled)
 {
 	device_on_write(keep_silent, NULL);
-	mad_port_set_window(port, MAD_WINDOW_GMP, 1000);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1000);
 	expect_memory_to_go_back(true);
 }
 
@@ -214,7 +214,7 @@ TEST(an_id_of_freed_memory_is_not_a_later_request_s)
 	submit_many(FEW, !TO_ONE_LID);
 	for (int i = 0; i < FEW; i++)
 		assert_int_equal(mad_async_cancel(async, first[i]), 0);
-	assert_int_equal(mad_async_run(async), FEW);
+	assert_int_equal(mad_async_wait(async, -1), FEW);
 	ids = second;
 	submit_many(FEW, !TO_ONE_LID);
 	ids = first;
@@ -226,5 +226,5 @@ TEST(an_id_of_freed_memory_is_not_a_later_request_s)
 	expect_counts(stats_of(async).queued, FEW - stats_of(async).queued, FEW);
 	for (int i = 0; i < FEW; i++)
 		assert_int_equal(mad_async_cancel(async, second[i]), 0);
-	assert_int_equal(mad_async_run(async), FEW);
+	assert_int_equal(mad_async_wait(async, -1), FEW);
 }

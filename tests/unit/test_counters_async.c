@@ -18,7 +18,7 @@ static struct mad_counters_reading *readings[PORTS];
 
 static void end(void)
 {
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_counters_node_free(options.node);
 }
 
@@ -73,7 +73,7 @@ static void expect(unsigned first, unsigned last, int error)
 static void read_all(int error)
 {
 	submit(PORTS);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	expect(0, PORTS - 1, error);
 }
 
@@ -85,7 +85,7 @@ TEST(a_switch_of_64_ports_takes_65_requests)
 	submit(PORTS);
 	/* the creator may free the node while readings use it */
 	without_node();
-	assert_int_equal(mad_async_run(async), 1 + PORTS);
+	assert_int_equal(mad_async_wait(async, -1), 1 + PORTS);
 	assert_int_equal(device_written(), 1 + PORTS);
 	expect(0, PORTS - 1, 0);
 	for (unsigned i = 0; i < PORTS; i++) {
@@ -168,7 +168,7 @@ TEST(a_node_is_not_locked_while_a_request_is_written)
 	device_on_write(free_node_and_respond, &freed);
 	submit(1);
 	options.node = NULL;
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	assert_null(freed);
 	expect(0, 0, 0);
 }
@@ -177,7 +177,7 @@ TEST(the_end_of_an_engine_ends_readings_that_wait)
 {
 	node.hold = true;
 	submit(PORTS);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	expect(0, PORTS - 1, -ECANCELED);
 	/* and the node serves the next engine */
 	node.hold = false;
@@ -190,7 +190,7 @@ TEST(two_engines_and_a_blocking_call_share_a_node)
 	struct mad_async *second = mad_async_create(fixture.port);
 
 	node.hold = true;
-	mad_port_set_destination_limit(fixture.port, 8);
+	mad_port_set(fixture.port, MAD_PORT_DESTINATION_LIMIT, 8);
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(mad_counters_submit(i % 2 ? second : async, &to, i + 1,
 						     &options, came, &results[i], NULL),
@@ -199,13 +199,13 @@ TEST(two_engines_and_a_blocking_call_share_a_node)
 	while (node.held_count < 3)
 		mad_async_process(async);
 	release_held();
-	mad_async_run(second);
+	mad_async_wait(second, -1);
 	assert_int_equal(results[1].calls, 1);
 	assert_int_equal(results[3].calls, 1);
 	read_with(&options, 1);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	expect(0, 3, 0);
-	mad_async_destroy(second);
+	mad_async_free(second);
 }
 
 #define THREADS 6
@@ -230,9 +230,9 @@ static void *read_often(void *arg)
 			mad_counters_submit(own, &to, k + 1, &options, came, &four[k], NULL);
 		if (mad_counters_read(fixture.port, &to, PORT, &options, &counters))
 			four[0].error = -EPROTO;
-		mad_async_run(own);
+		mad_async_wait(own, -1);
 	}
-	mad_async_destroy(own);
+	mad_async_free(own);
 	for (unsigned k = 0; k < 4; k++)
 		if (four[k].calls != ROUNDS || four[k].error)
 			return NULL;
@@ -280,12 +280,12 @@ TEST(threads_share_an_engine_and_a_node)
 			assert_int_equal(
 				pthread_create(&threads[i], NULL, submit_four, &results[4 * i]),
 				0);
-		mad_async_run(async);
+		mad_async_wait(async, -1);
 		for (int i = 0; i < THREADS; i++) {
 			pthread_join(threads[i], &result);
 			assert_non_null(result);
 		}
-		mad_async_run(async);
+		mad_async_wait(async, -1);
 		expect(0, 4 * THREADS - 1, 0);
 	}
 }
@@ -322,7 +322,7 @@ TEST(a_reading_can_be_cancelled)
 		mad_counters_cancel(readings[0]);
 		mad_counters_cancel(readings[0]);
 		assert_int_equal(results[0].calls, 0);
-		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(mad_async_wait(async, -1), 1);
 		expect(0, 0, -ECANCELED);
 		/* what was read before */
 		assert_true(results[0].counters.present == (i == 2 ? 0xff : 0));
@@ -337,7 +337,7 @@ TEST(a_cancelled_reading_reports_no_status)
 	node.status[CLASS_PORT_INFO] = 0x001c;
 	submit(1);
 	mad_counters_cancel(readings[0]);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	expect(0, 0, -ECANCELED);
 	assert_int_equal(results[0].counters.status, 0);
 }
@@ -349,7 +349,7 @@ TEST(a_reading_that_waits_is_cancelled_alone)
 	process_until_called(2);
 	assert_int_equal(results[0].calls + results[1].calls + results[3].calls, 0);
 	release_held();
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	expect(0, 1, 0);
 	expect(2, 2, -ECANCELED);
 	expect(3, 3, 0);
@@ -361,7 +361,7 @@ TEST(readings_do_not_end_with_the_one_that_asks)
 	mad_counters_cancel(readings[0]);
 	process_until_called(0);
 	release_held();
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	expect(0, 0, -ECANCELED);
 	expect(1, FEW - 1, 0);
 	/* the next one asked, for the others, too */
@@ -373,13 +373,13 @@ TEST(all_readings_of_a_node_can_be_cancelled_one_by_one)
 	begin_few();
 	for (unsigned i = 0; i < FEW; i++)
 		mad_counters_cancel(readings[i]);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	expect(0, FEW - 1, -ECANCELED);
 	/* nothing waits for a request that was cancelled */
 	begin_few();
 	mad_counters_cancel(readings[0]);
-	mad_async_cancel_all(async);
-	mad_async_run(async);
+	mad_async_cancel(async, MAD_ASYNC_ALL);
+	mad_async_wait(async, -1);
 	expect(0, FEW - 1, -ECANCELED);
 	node.hold = false;
 	node.held_count = 0;
@@ -407,7 +407,7 @@ TEST(a_callback_can_cancel_readings_that_waited)
 		assert_int_equal(mad_counters_submit(async, &to, i + 1, &options, cancel_others,
 						     &results[i], &readings[i]),
 				 0);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	/* the first that waited */
 	expect(1, 1, -ETIMEDOUT);
 	expect(0, 0, -ECANCELED);
@@ -440,7 +440,7 @@ TEST(a_reading_is_cancelled_without_memory)
 		device_fail_malloc(0);
 		assert_int_equal(node.count[CLASS_PORT_INFO], 1);
 		release_held();
-		mad_async_run(async);
+		mad_async_wait(async, -1);
 		for (unsigned i = 0; i < FEW; i++)
 			expect(i, i, i == cancel ? -ECANCELED : 0);
 		assert_true(result.calls > 0);
@@ -477,7 +477,7 @@ TEST(what_cannot_be_begun_is_not_called_back)
 	while (!node.count[EXTENDED])
 		mad_async_process(async);
 	device_fail_malloc(1);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	assert_int_equal(result.calls, 1);
 	assert_int_equal(result.error, -ENOMEM);
 	assert_true(result.counters.present == 0xff);

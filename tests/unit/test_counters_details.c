@@ -140,14 +140,14 @@ TEST(details_are_read_on_an_engine)
 	memset(&outcome, 0, sizeof(outcome));
 	assert_int_equal(mad_counters_submit_details(async, &to, PORT, ALL, 0, note, &outcome),
 			 0);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	assert_int_equal(outcome.calls, 1);
 	assert_int_equal(outcome.error, 0);
 	assert_int_equal(outcome.present, ALL);
 	node.silent = PACKETS;
 	assert_int_equal(mad_counters_submit_details(async, &to, PORT, ALL, 0, note, &outcome),
 			 0);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	assert_int_equal(outcome.calls, 2);
 	assert_int_equal(outcome.error, -ECANCELED);
 }
@@ -178,7 +178,7 @@ TEST(details_that_cannot_be_read_are_refused)
 	device_fail_malloc(2);
 	assert_int_equal(mad_counters_submit_details(async, &to, 1, 1, 0, note, NULL), -ENOMEM);
 	device_fail_malloc(0);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	assert_int_equal(device_written(), 0);
 }
 

@@ -160,15 +160,15 @@ TEST(a_request_of_an_engine_has_its_lines)
 {
 	device_on_write(echo, NULL);
 	submit(async, get_request(), 4, &outcomes[0], NULL);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	EXPECT_LINES("mad_async_submit: class 0x01 method 0x01 attribute 0x11 modifier 0x0 to "
 		     "Lid 4, ID 0x",
 		     "mad_async_submit: class 0x01 method 0x81 attribute 0x11 modifier 0x0 "
 		     "from Lid 4, ID 0x: status 0x0, N ms, 1 transmission");
 	device_on_write(keep_silent, NULL);
 	submit(async, get_request(), 4, &outcomes[0], NULL);
-	mad_async_cancel_all(async);
-	mad_async_run(async);
+	mad_async_cancel(async, MAD_ASYNC_ALL);
+	mad_async_wait(async, -1);
 	assert_string_equal(line(1), "mad_async_submit: class 0x01 method 0x01 attribute 0x11 "
 				     "modifier 0x0 to Lid 4, ID 0x: Operation canceled, N ms, "
 				     "1 transmission");
@@ -374,7 +374,7 @@ TEST(each_request_of_any_call_has_a_line_and_a_result)
 	device_on_write(respond_at_random, NULL);
 	for (unsigned i = 0; i < 300; i++)
 		make_request(&called_back);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 
 	for (unsigned i = 0; i < line_count; i++) {
 		at = strstr(lines[i], "ID 0x");

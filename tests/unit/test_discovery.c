@@ -100,7 +100,7 @@ static bool has(int node)
 
 static const struct mad_fabric_port *port_of(int node, unsigned number)
 {
-	return mad_fabric_port(find(node), number);
+	return mad_fabric_get_port(find(node), number);
 }
 
 static unsigned oddities(enum mad_fabric_oddity_kind kind)
@@ -432,7 +432,7 @@ TEST(a_discovery_can_begin_elsewhere)
 
 	assert_int_equal(discover(&options), 3);
 	assert_false(has(HOST));
-	assert_ptr_equal(mad_fabric_node(fabric, 0), find(RIGHT));
+	assert_ptr_equal(mad_fabric_get_node(fabric, 0), find(RIGHT));
 	assert_ptr_equal(mad_fabric_origin(fabric), port_of(RIGHT, 2));
 	assert_int_equal(find(FAR)->route.cnt, 3);
 	expect_link(LEFT, 2, RIGHT, 2);
@@ -880,12 +880,12 @@ TEST(a_discovery_on_an_engine_calls_back_once)
 {
 	struct mad_async *async = mad_async_create(port);
 
-	assert_int_equal(mad_fabric_discovery_start(async, NULL, note, &result, NULL), 0);
+	assert_int_equal(mad_fabric_submit(async, NULL, note, &result, NULL), 0);
 	assert_int_equal(result.calls, 0);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	expect_result(0);
 	assert_int_equal(mad_fabric_node_count(result.fabric), 4);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 TEST(a_discovery_can_be_cancelled)
@@ -894,14 +894,14 @@ TEST(a_discovery_can_be_cancelled)
 	struct mad_async *async = mad_async_create(port);
 
 	device_on_write(NULL, NULL);
-	assert_int_equal(mad_fabric_discovery_start(async, NULL, note, &result, &discovery), 0);
+	assert_int_equal(mad_fabric_submit(async, NULL, note, &result, &discovery), 0);
 	mad_fabric_discovery_cancel(discovery);
 	mad_fabric_discovery_cancel(discovery);
 	mad_fabric_discovery_cancel(NULL);
 	assert_int_equal(result.calls, 0);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	expect_result(-ECANCELED);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 static struct mad_fabric_discovery *to_cancel;
@@ -918,11 +918,10 @@ TEST(a_discovery_can_be_cancelled_in_its_progress)
 	const struct mad_fabric_options options = {.progress = cancel_it};
 	struct mad_async *async = mad_async_create(port);
 
-	assert_int_equal(mad_fabric_discovery_start(async, &options, note, &result, &to_cancel),
-			 0);
-	mad_async_run(async);
+	assert_int_equal(mad_fabric_submit(async, &options, note, &result, &to_cancel), 0);
+	mad_async_wait(async, -1);
 	expect_result(-ECANCELED);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 TEST(destroying_the_engine_ends_a_discovery)
@@ -930,8 +929,8 @@ TEST(destroying_the_engine_ends_a_discovery)
 	struct mad_async *async = mad_async_create(port);
 
 	device_on_write(NULL, NULL);
-	assert_int_equal(mad_fabric_discovery_start(async, NULL, note, &result, NULL), 0);
-	mad_async_destroy(async);
+	assert_int_equal(mad_fabric_submit(async, NULL, note, &result, NULL), 0);
+	mad_async_free(async);
 	expect_result(-ECANCELED);
 }
 
@@ -1166,7 +1165,7 @@ TEST(a_discovery_ends_when_the_link_of_the_local_port_goes_down)
 static int cut_the_link_and_wait(const struct device_packet *packet, void *arg)
 {
 	if (fake_walk(packet->mad).node == RIGHT)
-		mad_port_set_rate(port, 1);
+		mad_port_set(port, MAD_PORT_RATE, 1);
 	return cut_the_link(packet, arg);
 }
 
@@ -1256,9 +1255,10 @@ static void expect_parts(unsigned read)
 			parts += error != 0;
 		}
 		for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
-			for (unsigned j = 1; j <= mad_fabric_node(fabric, i)->port_count; j++) {
+			for (unsigned j = 1; j <= mad_fabric_get_node(fabric, i)->port_count;
+			     j++) {
 				const struct mad_fabric_port *end =
-					mad_fabric_port(mad_fabric_node(fabric, i), j);
+					mad_fabric_get_port(mad_fabric_get_node(fabric, i), j);
 
 				assert_true(end->info || end->error || read == 16);
 			}
@@ -1309,7 +1309,7 @@ TEST(a_discovery_on_an_engine_has_limits)
 	fake.nodes[RIGHT].dead = true;
 	mad_rpc_set_timeout(port, LONG_MS);
 	memset(&result, 0, sizeof(result));
-	assert_int_equal(mad_fabric_discovery_start(async, &options, note, &result, NULL), 0);
+	assert_int_equal(mad_fabric_submit(async, &options, note, &result, NULL), 0);
 	while (!result.calls) {
 		assert_int_equal(poll(&pollfd, 1, LONG_MS / 2), 1);
 		assert_true(mad_async_process(async) >= 0);
@@ -1319,7 +1319,7 @@ TEST(a_discovery_on_an_engine_has_limits)
 	fabric = result.fabric;
 	result.fabric = NULL;
 	expect_part(-ETIME);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 /* The end of the discovery waits for the state of the local port, which is cancelled. */
@@ -1360,10 +1360,10 @@ TEST(wrong_arguments_are_refused)
 			fail_msg("options %zu are not refused", i);
 	assert_int_equal(mad_fabric_discover(port, NULL, NULL), -EINVAL);
 	assert_int_equal(mad_fabric_discover(NULL, NULL, &fabric), -EINVAL);
-	assert_int_equal(mad_fabric_discovery_start(NULL, NULL, note, NULL, NULL), -EINVAL);
-	assert_int_equal(mad_fabric_discovery_start(async, NULL, NULL, NULL, NULL), -EINVAL);
+	assert_int_equal(mad_fabric_submit(NULL, NULL, note, NULL, NULL), -EINVAL);
+	assert_int_equal(mad_fabric_submit(async, NULL, NULL, NULL, NULL), -EINVAL);
 	assert_int_equal(fake.asked, 0);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 TEST(a_port_without_the_class_is_refused)

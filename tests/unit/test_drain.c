@@ -86,7 +86,7 @@ static int setup(void)
 	shared = 0;
 	before_drain = NULL;
 	device_on_write(respond_tables_at_length, NULL);
-	mad_port_set_max_reply(port, MAX);
+	mad_port_set(port, MAD_PORT_MAX_RESPONSE, MAX);
 	return 0;
 }
 
@@ -333,7 +333,7 @@ TEST(a_device_that_cannot_be_read_any_more_is_gone)
 
 TEST(a_message_that_there_is_no_memory_for_is_lost_alone)
 {
-	mad_port_set_max_reply(port, LONG);
+	mad_port_set(port, MAD_PORT_MAX_RESPONSE, LONG);
 	assert_int_equal(ask_at_length(), 0); /* the destination is known */
 	failures = 1;
 	device_fail_malloc(1);
@@ -384,7 +384,7 @@ TEST(an_engine_pauses_while_there_is_no_memory)
 	submit(async, table_request(), 1, &outcomes[0], NULL);
 	submit(async, set_request(), 2, &outcomes[1], NULL);
 	submit(async, get_request(), 3, &outcomes[2], NULL);
-	assert_int_equal(mad_async_run(async), 3);
+	assert_int_equal(mad_async_wait(async, -1), 3);
 	assert_int_equal(outcomes[0].error, -EMSGSIZE);
 	assert_int_equal(outcomes[1].error, 0);
 	assert_int_equal(outcomes[2].error, 0);

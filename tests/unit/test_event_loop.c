@@ -129,7 +129,7 @@ static void help(int kind)
 			mad_async_process(burst.async);
 		return;
 	case RUN:
-		mad_async_run(burst.async);
+		mad_async_wait(burst.async, -1);
 		return;
 	case CANCEL:
 		for (int i = 0; i < BURST; i += 4)
@@ -209,7 +209,7 @@ static void do_all_combinations(bool single)
 	device_on_write(echo_but_for, &silent);
 	mad_rpc_set_retries(port, 1);
 	set_late_after(1000);
-	mad_port_set_destination_limit(port, BURST);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, BURST);
 	burst.async = mad_async_create(port);
 	burst.wrong = 0;
 	start_helpers(threads);
@@ -223,7 +223,7 @@ static void do_all_combinations(bool single)
 	loop_join(&loop);
 	assert_int_equal(loop.result, -ECANCELED);
 	assert_int_equal(burst.wrong, 0);
-	mad_async_destroy(burst.async);
+	mad_async_free(burst.async);
 	port = NULL;
 }
 
@@ -249,7 +249,7 @@ PORT_TEST(the_loops_of_two_engines_are_woken_whatever_the_other_does)
 	device_forget_packets();
 	device_on_write(echo_but_for, &silent);
 	mad_rpc_set_retries(port, 1);
-	mad_port_set_window(port, MAD_WINDOW_SMP, 3);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 3);
 	for (int i = 0; i < 2; i++) {
 		engines[i] = mad_async_create(port);
 		loop_init(&loops[i], engines[i], i);
@@ -274,7 +274,7 @@ PORT_TEST(the_loops_of_two_engines_are_woken_whatever_the_other_does)
 	for (int i = 0; i < 2; i++) {
 		loop_join(&loops[i]);
 		assert_int_equal(loops[i].result, -ECANCELED);
-		mad_async_destroy(engines[i]);
+		mad_async_free(engines[i]);
 	}
 	port = NULL;
 }
@@ -296,7 +296,7 @@ GATE_TEST(a_loop_knows_the_timers_of_requests_that_another_engine_sent)
 	pthread_t runner;
 
 	mad_rpc_set_retries(port, 1);
-	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 1);
 	rpc.timeout = 20;
 	submit_with(slow, rpc, 1, call_back_at_gate, &outcomes[0]);
 	/* it is sent when the other request has timed out */
@@ -311,8 +311,8 @@ GATE_TEST(a_loop_knows_the_timers_of_requests_that_another_engine_sent)
 	assert_int_equal(outcomes[1].error, -ETIMEDOUT);
 	sem_post(&gate.leave);
 	assert_int_equal(joined_count(runner), 1);
-	mad_async_destroy(slow);
-	mad_async_destroy(engine);
+	mad_async_free(slow);
+	mad_async_free(engine);
 }
 
 /* Any thread may send requests; only an engine's own thread calls back. */
@@ -322,8 +322,8 @@ GATE_TEST(a_loop_sends_while_another_thread_calls_back)
 	uint64_t ids[2 * BATCH];
 	pthread_t runner;
 
-	mad_port_set_window(port, MAD_WINDOW_SMP, 2 * BATCH);
-	mad_port_set_destination_limit(port, 4 * BATCH);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 2 * BATCH);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 4 * BATCH);
 	for (int i = 0; i < 4 * BATCH; i++)
 		submit(async, get_request(), 2, &outcomes[i], i < 2 * BATCH ? &ids[i] : NULL);
 	submit_with(async, set_request(), 1, call_back_at_gate, &slow);
@@ -368,7 +368,7 @@ GATE_TEST(a_stopped_wait_leaves_callbacks_to_the_thread_that_calls_back)
 	assert_int_equal(outcomes[1].calls, 0);
 	sem_post(&gate.leave);
 	assert_int_equal(joined_count(runner), -EINTR);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(outcomes[1].error, 0);
 }
 
@@ -420,13 +420,13 @@ static void end_loop(enum ending ending, bool single, bool own_thread, int reque
 	}
 	assert_int_equal(mad_async_submit(engine, &rpc, &to, NULL, 0, note, ends, NULL),
 			 loop.result);
-	assert_int_equal(mad_async_run(engine), 0);
+	assert_int_equal(mad_async_wait(engine, -1), 0);
 	assert_true(loop.rounds < 10);
 	for (int i = 0; i < requests; i++) {
 		assert_int_equal(ends[i].calls, 1);
 		assert_int_equal(ends[i].error, loop.result);
 	}
-	mad_async_destroy(engine);
+	mad_async_free(engine);
 }
 
 PORT_TEST(a_loop_ends_with_its_port)
@@ -456,7 +456,7 @@ TEST(a_loop_may_begin_when_its_device_is_gone)
 	loop_run(&loop);
 	assert_int_equal(loop.result, -ENODEV);
 	assert_int_equal(outcomes[0].error, -ENODEV);
-	mad_async_destroy(other);
+	mad_async_free(other);
 }
 
 /* A program with one thread needs only the port's handle and the time. */
@@ -484,7 +484,7 @@ TEST(a_device_that_is_gone_is_not_read_again)
 	assert_int_equal(mad_async_process(async), -ENODEV);
 	reads = device_calls(DEVICE_READ);
 	assert_int_equal(mad_async_process(async), -ENODEV);
-	assert_int_equal(mad_async_run(async), 0);
+	assert_int_equal(mad_async_wait(async, -1), 0);
 	assert_int_equal(device_calls(DEVICE_READ), reads);
 }
 
@@ -494,7 +494,7 @@ TEST(a_run_reads_a_response_that_it_waits_for_once)
 	device_delay(20000);
 	device_on_write(echo, NULL);
 	submit(async, get_request(), 1, &outcomes[0], NULL);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(outcomes[0].error, 0);
 	assert_in_range(device_calls(DEVICE_READ), 1, 2);
 }
@@ -506,8 +506,8 @@ static int many_setup(void)
 	if (async_setup())
 		return -1;
 	mad_rpc_set_retries(port, 1);
-	mad_port_set_window(port, MAD_WINDOW_SMP, 2 * MANY);
-	mad_port_set_destination_limit(port, 2 * MANY);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 2 * MANY);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 2 * MANY);
 	return 0;
 }
 
@@ -579,10 +579,10 @@ MANY_TEST(a_round_sends_a_part_of_the_requests)
 {
 	int rounds = 0;
 
-	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 1);
 	submit_many(get_request());
 	assert_int_equal(device_written(), 1);
-	/* mad_port_set_window() would send all of them */
+	/* mad_port_set() would send all of them */
 	fix_window_only(port, MAD_WINDOW_SMP, MANY);
 	for (; device_written() < MANY; rounds++)
 		assert_int_equal(do_round(), 0);
@@ -627,8 +627,8 @@ MANY_TEST(a_round_passes_a_part_of_the_requests_to_their_destination)
 {
 	unsigned before, after = MANY - 1;
 
-	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
-	mad_port_set_destination_limit(port, 1);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 1);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1);
 	for (int i = 0; i < MANY; i++)
 		submit(async, get_request(), 1, &outcomes[i], NULL);
 	assert_int_equal(new_smps(async), MANY - 1);
@@ -699,7 +699,7 @@ static void ask_with_few(int left, int (*ask)(struct mad_async *), int needed)
 	assert_true(loop_wakes(engine, true));
 	assert_int_equal(mad_async_process(engine), 1);
 	assert_true(ask(engine) >= 0);
-	mad_async_destroy(engine);
+	mad_async_free(engine);
 	assert_int_equal(open_descriptors(), before);
 }
 
@@ -775,7 +775,7 @@ PORT_TEST(a_descriptor_may_have_number_0)
 		assert_true(fcntl(0, F_GETFD) >= 0);
 		expect_loop_to_work(engine, single);
 		expect_message_to_wake_at_once(engine, mad_async_poll_fd(engine));
-		mad_async_destroy(engine);
+		mad_async_free(engine);
 		assert_int_equal(fcntl(0, F_GETFD), -1);
 		assert_int_equal(dup2(copy, 0), 0);
 	}
@@ -835,7 +835,7 @@ PORT_TEST(a_loop_s_handle_may_have_number_0)
 	assert_true(loop_wakes(engine, true));
 	assert_int_equal(mad_async_process(engine), 1);
 	assert_false(loop_is_awake(engine, true));
-	mad_async_destroy(engine);
+	mad_async_free(engine);
 	mad_rpc_close_port(other);
 	assert_int_equal(dup2(copy, 0), 0);
 	close(copy);
@@ -898,7 +898,7 @@ TEST(a_timer_of_the_engine_wakes_the_loop)
 		}
 	}
 	assert_int_equal(poll(&wake, 1, 0), 0);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	assert_int_equal(rings, 3);
 }
@@ -933,7 +933,7 @@ TEST(a_timer_of_the_engine_wakes_a_run)
 		sleep_ms(1);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(joined_count(runner), 1);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	assert_int_equal(rings, 2);
 }
@@ -953,7 +953,7 @@ TEST(a_timer_that_is_not_due_yet_is_not_called)
 	cancel_state = enter_port();
 	engine_timer_remove(async, &timer);
 	port_leave(port, cancel_state);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	assert_int_equal(rings, 0);
 }
@@ -1033,7 +1033,7 @@ TEST(after_a_callback_an_engine_waits_for_the_lock)
 	end_holder();
 
 	start_holder();
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	end_holder();
 }
@@ -1057,7 +1057,7 @@ TEST(a_round_calls_a_part_of_the_timers)
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(rings, BATCH + 2);
 	assert_false(loop_is_awake(async, true));
-	mad_async_destroy(async); /* while the timers exist */
+	mad_async_free(async); /* while the timers exist */
 	async = NULL;
 }
 
@@ -1143,7 +1143,7 @@ PORT_TEST(an_engine_works_on_if_its_descriptors_cannot_be_watched)
 		assert_int_equal(mad_async_wake_fd(engine), -ENOSPC);
 		assert_int_equal(fail_watch, 0);
 		expect_loop_to_work(engine, false);
-		mad_async_destroy(engine);
+		mad_async_free(engine);
 		assert_int_equal(open_descriptors(), before);
 	}
 }
@@ -1155,10 +1155,10 @@ PORT_TEST(when_a_loop_ends_another_loop_is_told_of_messages)
 
 	assert_true(mad_async_poll_fd(first) >= 0);
 	fd = mad_async_poll_fd(second);
-	mad_async_destroy(first);
+	mad_async_free(first);
 	/* mad_async_poll_fd() would let the loop be told again */
 	expect_message_to_wake_at_once(second, fd);
-	mad_async_destroy(second);
+	mad_async_free(second);
 }
 
 static void process_while_it_ends(struct mad_async *engine, const struct mad_reply *reply,
@@ -1173,7 +1173,7 @@ TEST(an_engine_that_is_being_destroyed_processes_nothing)
 	int result = 1;
 
 	submit_with(async, get_request(), 1, process_while_it_ends, &result);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	assert_int_equal(result, -ECANCELED);
 }
@@ -1236,7 +1236,7 @@ static void destroy_in_child(struct mad_async *engine, const struct mad_reply *r
 	pid = fork();
 	if (!pid) {
 		alarm(LONG_MS / 2000);
-		mad_async_destroy(engine);
+		mad_async_free(engine);
 		_exit(mad_async_timeout_ms(engine) == -ECANCELED);
 	}
 	expect_end_of_child(pid);
@@ -1316,7 +1316,7 @@ static void *keep_busy(void *arg)
 			if (mad_async_submit(arg, &rpc, &to, NULL, 0, note, &outcome, NULL))
 				abort();
 		while (outcome.calls < submitted)
-			mad_async_run(arg);
+			mad_async_wait(arg, -1);
 	}
 	return NULL;
 }
@@ -1337,17 +1337,17 @@ static int child_in_the_midst(struct mad_async *engines[2])
 	signal(SIGBUS, SIG_DFL);
 	alarm(LONG_MS / 1000);
 	for (int i = 0; i < 2; i++) {
-		ret = mad_async_run(engines[i]);
+		ret = mad_async_wait(engines[i], -1);
 		if (ret == -ECANCELED && mad_async_submit(engines[i], &rpc, &to, NULL, 0, note,
 							  &outcome, NULL) == -ECANCELED)
 			continue;
 		if (ret < 0)
 			return 1;
 		mad_async_submit(engines[i], &rpc, &to, NULL, 0, note, &outcome, NULL);
-		mad_async_run(engines[i]);
+		mad_async_wait(engines[i], -1);
 		if (outcome.calls != i + 1 || outcome.error)
 			return 2;
-		mad_async_destroy(engines[i]);
+		mad_async_free(engines[i]);
 	}
 	mad_rpc_close_port(port);
 	return 0;
@@ -1378,7 +1378,7 @@ PORT_TEST(a_child_that_is_forked_in_the_midst_goes_on)
 	busy = false;
 	for (int i = 0; i < 2; i++) {
 		join_thread(threads[i]);
-		mad_async_destroy(engines[i]);
+		mad_async_free(engines[i]);
 	}
 }
 

@@ -61,7 +61,7 @@ static int setup(void)
 static int teardown(void)
 {
 	device_fail_malloc(0);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	mad_fabric_counters_free(counters);
 	counters = NULL;
@@ -140,8 +140,8 @@ TEST(a_reading_has_each_port)
 		assert_int_equal(each->is_latest, each->reading != NULL);
 		assert_int_equal(each->time_us != 0, each->reading != NULL);
 		assert_ptr_equal(each->port,
-				 mad_fabric_port(mad_fabric_find_guid(fabric, each->guid),
-						 each->number));
+				 mad_fabric_get_port(mad_fabric_find_guid(fabric, each->guid),
+						     each->number));
 		if (each->guid == guid)
 			assert_true(each->number > number);
 		else
@@ -299,7 +299,7 @@ TEST(of_several_nodes_with_one_guid_the_first_is_read)
 	read_all();
 	assert_int_equal(latest()->wanted, 5 + 2);
 	assert_int_equal(find(1, 1)->reading->rcv_bytes, 400);
-	assert_ptr_equal(find(1, 1)->port->node, mad_fabric_node(fabric, 1));
+	assert_ptr_equal(find(1, 1)->port->node, mad_fabric_get_node(fabric, 1));
 	assert_int_equal(net.nodes[3].requests[1], 0);
 }
 
@@ -857,7 +857,7 @@ static void begin(const struct mad_fabric_counters_options *options)
 {
 	async = async ? async : mad_async_create(fixture.port);
 	assert_non_null(async);
-	assert_int_equal(mad_fabric_counters_start(async, counters, options, note, &done), 0);
+	assert_int_equal(mad_fabric_counters_submit(async, counters, options, note, &done), 0);
 }
 
 TEST(a_reading_on_an_engine_is_called_back_once)
@@ -865,16 +865,17 @@ TEST(a_reading_on_an_engine_is_called_back_once)
 	begin(NULL);
 	assert_int_equal(done.calls, 0);
 	assert_int_equal(latest()->end_us, 0);
-	assert_int_equal(mad_fabric_counters_start(async, counters, NULL, note, &done), -EBUSY);
+	assert_int_equal(mad_fabric_counters_submit(async, counters, NULL, note, &done),
+			 -EBUSY);
 	assert_int_equal(mad_fabric_counters_read(fixture.port, counters, NULL), -EBUSY);
 	assert_int_equal(mad_fabric_counters_set_fabric(counters, NULL), -EBUSY);
 	assert_int_equal(mad_fabric_counters_forget(counters, net.nodes[1].guid), -EBUSY);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	assert_int_equal(done.calls, 1);
 	assert_int_equal(done.error, 0);
 	assert_int_equal(done.read, 8);
 	begin(NULL);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	assert_int_equal(done.calls, 2);
 }
 
@@ -914,7 +915,7 @@ TEST(an_object_may_be_freed_by_the_filter)
 	const struct mad_fabric_counters_options options = {.filter = free_counters};
 
 	async = mad_async_create(fixture.port);
-	assert_int_equal(mad_fabric_counters_start(async, counters, &options, note, &done),
+	assert_int_equal(mad_fabric_counters_submit(async, counters, &options, note, &done),
 			 -ECANCELED);
 	assert_null(counters);
 	assert_int_equal(done.calls, 0);
@@ -927,7 +928,7 @@ TEST(a_reading_on_an_engine_is_cancelled)
 	mad_fabric_counters_cancel(counters);
 	mad_fabric_counters_cancel(counters);
 	assert_int_equal(done.calls, 0);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	assert_int_equal(done.calls, 1);
 	assert_int_equal(done.error, -ECANCELED);
 	assert_int_equal(error_of(3, 1), -ECANCELED);
@@ -940,7 +941,7 @@ TEST(an_object_that_is_freed_ends_its_reading)
 	mad_fabric_counters_free(counters);
 	counters = NULL;
 	assert_int_equal(done.calls, 0);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	assert_int_equal(done.calls, 1);
 	assert_int_equal(done.error, -ECANCELED);
 }
@@ -949,7 +950,7 @@ TEST(an_engine_that_is_destroyed_ends_its_reading)
 {
 	net.hold = true;
 	begin(NULL);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	assert_int_equal(done.calls, 1);
 	assert_int_equal(done.error, -ECANCELED);
 	async = NULL;
@@ -961,16 +962,16 @@ static void read_again(struct mad_async *engine, int error, struct mad_fabric_co
 {
 	note(engine, error, read, arg);
 	if (done.calls < 3)
-		assert_int_equal(mad_fabric_counters_start(engine, read, NULL, read_again, arg),
-				 0);
+		assert_int_equal(
+			mad_fabric_counters_submit(engine, read, NULL, read_again, arg), 0);
 }
 
 TEST(a_callback_may_start_the_next_reading)
 {
 	async = mad_async_create(fixture.port);
-	assert_int_equal(mad_fabric_counters_start(async, counters, NULL, read_again, &done),
+	assert_int_equal(mad_fabric_counters_submit(async, counters, NULL, read_again, &done),
 			 0);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	assert_int_equal(done.calls, 3);
 	assert_int_equal(find(1, 1)->totals->readings, 3);
 }
@@ -997,9 +998,10 @@ TEST(wrong_arguments_are_refused)
 	assert_int_equal(mad_fabric_counters_read(NULL, counters, NULL), -EINVAL);
 	assert_int_equal(mad_fabric_counters_read(fixture.port, NULL, NULL), -EINVAL);
 	async = mad_async_create(fixture.port);
-	assert_int_equal(mad_fabric_counters_start(NULL, counters, NULL, note, &done), -EINVAL);
-	assert_int_equal(mad_fabric_counters_start(async, NULL, NULL, note, &done), -EINVAL);
-	assert_int_equal(mad_fabric_counters_start(async, counters, NULL, NULL, &done),
+	assert_int_equal(mad_fabric_counters_submit(NULL, counters, NULL, note, &done),
+			 -EINVAL);
+	assert_int_equal(mad_fabric_counters_submit(async, NULL, NULL, note, &done), -EINVAL);
+	assert_int_equal(mad_fabric_counters_submit(async, counters, NULL, NULL, &done),
 			 -EINVAL);
 	assert_null(mad_fabric_counters_next(NULL, NULL));
 	assert_null(mad_fabric_counters_find(NULL, 1, 1));
@@ -1052,7 +1054,7 @@ TEST(without_memory_an_update_changes_nothing)
 		assert_null(find(0, 7));
 		assert_null(find(4, 1));
 		assert_ptr_equal(find(1, 1)->port,
-				 mad_fabric_port(mad_fabric_find_guid(fabric, 0x101), 1));
+				 mad_fabric_get_port(mad_fabric_find_guid(fabric, 0x101), 1));
 	}
 	assert_non_null(find(4, 1));
 	assert_int_equal(find(1, 1)->totals->readings, 1);

@@ -144,8 +144,8 @@ TEST(a_switch_with_an_enhanced_port_0_is_loaded)
 	assert_true(node->enhanced_port0);
 	assert_int_equal(node->lid, 4);
 	assert_int_equal(node->lmc, 2);
-	assert_int_equal(mad_fabric_port(node, 0)->guid, 0x11);
-	assert_ptr_equal(mad_fabric_find_lid(fabric, 7), mad_fabric_port(node, 0));
+	assert_int_equal(mad_fabric_get_port(node, 0)->guid, 0x11);
+	assert_ptr_equal(mad_fabric_find_lid(fabric, 7), mad_fabric_get_port(node, 0));
 	assert_null(node->node_info);
 }
 
@@ -160,8 +160,8 @@ TEST(a_ca_with_two_ports_and_an_lmc_is_loaded)
 	assert_int_equal(node->type, IB_NODE_CA);
 	assert_int_equal(node->lid, 8);
 	assert_int_equal(node->lmc, 3);
-	assert_null(mad_fabric_port(node, 1)->peer);
-	port = mad_fabric_port(node, 2);
+	assert_null(mad_fabric_get_port(node, 1)->peer);
+	port = mad_fabric_get_port(node, 2);
 	assert_int_equal(port->guid, 0x102);
 	assert_int_equal(port->lid, 8);
 	assert_int_equal(port->lmc, 3);
@@ -174,7 +174,7 @@ TEST(a_link_has_width_speed_and_rate_at_both_ends)
 	const struct mad_fabric_port *port;
 
 	load(HEAD SWITCH CA ROUTER);
-	port = mad_fabric_port(mad_fabric_find_guid(fabric, 0x10), 2);
+	port = mad_fabric_get_port(mad_fabric_find_guid(fabric, 0x10), 2);
 	assert_int_equal(port->width, 2);
 	assert_int_equal(port->speed, MAD_SPEED_NDR);
 	assert_true(port->rate_gbps == 200);
@@ -212,10 +212,10 @@ TEST(each_speed_and_width_is_stored_as_it_was)
 TEST(names_may_have_quotation_marks_and_any_word)
 {
 	load("Ca 1 \"H-1\" # \"a \"b\" # lid 4 [1] 4xHDR\"\n");
-	assert_string_equal(mad_fabric_node(fabric, 0)->description,
+	assert_string_equal(mad_fabric_get_node(fabric, 0)->description,
 			    "a \"b\" # lid 4 [1] 4xHDR");
 	load("Switch 1 \"S-1\" # \"x\" base port 0 lid 7 lmc 0\" base port 0 lid 1 lmc 0\n");
-	assert_string_equal(mad_fabric_node(fabric, 0)->description,
+	assert_string_equal(mad_fabric_get_node(fabric, 0)->description,
 			    "x\" base port 0 lid 7 lmc 0");
 }
 
@@ -223,7 +223,7 @@ TEST(a_long_name_is_cut_off)
 {
 	load("Ca 1 \"H-1\" # "
 	     "\"0123456789012345678901234567890123456789012345678901234567890123456789\"\n");
-	assert_string_equal(mad_fabric_node(fabric, 0)->description,
+	assert_string_equal(mad_fabric_get_node(fabric, 0)->description,
 			    "0123456789012345678901234567890123456789012345678901234567890123");
 }
 
@@ -231,13 +231,13 @@ TEST(comments_are_optional)
 {
 	load("Switch 2 \"S-1\"\n[1] \"H-2\"[1]\n\nCa 1 \"H-2\"\n[1] \"S-1\"[1]");
 	assert_int_equal(mad_fabric_node_count(fabric), 2);
-	assert_non_null(mad_fabric_port(mad_fabric_node(fabric, 0), 1)->peer);
+	assert_non_null(mad_fabric_get_port(mad_fabric_get_node(fabric, 0), 1)->peer);
 }
 
 TEST(lines_may_end_as_on_windows)
 {
 	load("caguid=0x1\r\nCa 1 \"H-1\" # \"n\"\r\n");
-	assert_string_equal(mad_fabric_node(fabric, 0)->description, "n");
+	assert_string_equal(mad_fabric_get_node(fabric, 0)->description, "n");
 }
 
 TEST(the_headings_of_grouping_are_skipped)
@@ -247,14 +247,14 @@ TEST(the_headings_of_grouping_are_skipped)
 	     "switchguid=0x2(2)\t# \nSwitch 8 \"S-2\"\n[1][ext 5] \"S-2\"[2][ext 6]\n"
 	     "[2] \"S-2\"[1]\n");
 	assert_int_equal(mad_fabric_node_count(fabric), 2);
-	assert_int_equal(mad_fabric_node(fabric, 0)->system_guid, 0x2c9);
+	assert_int_equal(mad_fabric_get_node(fabric, 0)->system_guid, 0x2c9);
 }
 
 TEST(numbers_of_one_node_are_not_those_of_the_next)
 {
 	load("vendid=0x1\ndevid=0x2\nsysimgguid=0x3\ncaguid=0x4\nCa 1 \"H-4\"\nCa 1 \"H-5\"\n");
-	assert_int_equal(mad_fabric_node(fabric, 1)->vendor_id, 0);
-	assert_int_equal(mad_fabric_node(fabric, 1)->system_guid, 0);
+	assert_int_equal(mad_fabric_get_node(fabric, 1)->vendor_id, 0);
+	assert_int_equal(mad_fabric_get_node(fabric, 1)->system_guid, 0);
 }
 
 TEST(the_only_port_of_a_host_without_a_link_is_the_origin)
@@ -272,16 +272,19 @@ TEST(a_cable_to_oneself_is_an_oddity)
 {
 	load("Switch 4 \"S-1\"\n[1] \"S-1\"[2]\n[2] \"S-1\"[1]\n[3] \"S-1\"[3]\n");
 	has_oddity(MAD_FABRIC_ODD_LOOP, 2);
-	assert_int_equal(mad_fabric_port(mad_fabric_node(fabric, 0), 1)->peer->number, 2);
-	assert_int_equal(mad_fabric_port(mad_fabric_node(fabric, 0), 3)->peer->number, 3);
+	assert_int_equal(mad_fabric_get_port(mad_fabric_get_node(fabric, 0), 1)->peer->number,
+			 2);
+	assert_int_equal(mad_fabric_get_port(mad_fabric_get_node(fabric, 0), 3)->peer->number,
+			 3);
 }
 
 TEST(a_link_of_one_end_is_an_oddity)
 {
 	load("Switch 4 \"S-1\"\n[1] \"S-2\"[2]\n\nSwitch 4 \"S-2\"\n");
 	has_oddity(MAD_FABRIC_ODD_PEER, 1);
-	assert_int_equal(mad_fabric_port(mad_fabric_node(fabric, 0), 1)->peer->node->guid, 2);
-	assert_null(mad_fabric_port(mad_fabric_node(fabric, 1), 2)->peer);
+	assert_int_equal(
+		mad_fabric_get_port(mad_fabric_get_node(fabric, 0), 1)->peer->node->guid, 2);
+	assert_null(mad_fabric_get_port(mad_fabric_get_node(fabric, 1), 2)->peer);
 }
 
 TEST(two_nodes_with_one_guid_keep_their_links)
@@ -291,9 +294,11 @@ TEST(two_nodes_with_one_guid_keep_their_links)
 	has_oddity(MAD_FABRIC_ODD_GUID, 1);
 	has_oddity(MAD_FABRIC_ODD_PEER, 0);
 	assert_string_equal(
-		mad_fabric_port(mad_fabric_node(fabric, 0), 1)->peer->node->description, "a");
+		mad_fabric_get_port(mad_fabric_get_node(fabric, 0), 1)->peer->node->description,
+		"a");
 	assert_string_equal(
-		mad_fabric_port(mad_fabric_node(fabric, 0), 2)->peer->node->description, "b");
+		mad_fabric_get_port(mad_fabric_get_node(fabric, 0), 2)->peer->node->description,
+		"b");
 }
 
 TEST(two_switches_with_one_guid_are_one_oddity)
@@ -301,7 +306,7 @@ TEST(two_switches_with_one_guid_are_one_oddity)
 	load("switchguid=0x1(9)\nSwitch 4 \"S-1\"\n\nswitchguid=0x1(9)\nSwitch 4 \"S-1\"\n");
 	has_oddity(MAD_FABRIC_ODD_GUID, 1);
 	assert_ptr_equal(mad_fabric_find_port_guid(fabric, 9),
-			 mad_fabric_port(mad_fabric_node(fabric, 0), 0));
+			 mad_fabric_get_port(mad_fabric_get_node(fabric, 0), 0));
 }
 
 TEST(the_first_wrong_line_is_told)
@@ -557,16 +562,17 @@ TEST(bytes_that_are_not_printable_are_stored_as_blanks_and_in_a_comment)
 	assert_non_null(strstr(store(NULL), "# \"a b    \"c \"\n"));
 	assert_non_null(strstr(stored, "\n# NodeDescription 6109620a7fc3a9226320\nCa\t1"));
 	load(stored);
-	assert_string_equal(mad_fabric_node(fabric, 0)->description, "a\tb\n\x7f\xc3\xa9\"c ");
+	assert_string_equal(mad_fabric_get_node(fabric, 0)->description,
+			    "a\tb\n\x7f\xc3\xa9\"c ");
 }
 
 TEST(a_comment_with_a_description_counts_for_one_node)
 {
 	load("# NodeDescription 5c7835410d\nCa 1 \"H-1\" # \"n\"\n[1] \"H-2\"[1]\n"
 	     "# NodeDescription c3a9\nCa 1 \"H-2\"\n\nCa 1 \"H-3\" # \"\\x41\"\n");
-	assert_string_equal(mad_fabric_node(fabric, 0)->description, "\\x5A\r");
-	assert_string_equal(mad_fabric_node(fabric, 1)->description, "\xc3\xa9");
-	assert_string_equal(mad_fabric_node(fabric, 2)->description, "\\x41");
+	assert_string_equal(mad_fabric_get_node(fabric, 0)->description, "\\x5A\r");
+	assert_string_equal(mad_fabric_get_node(fabric, 1)->description, "\xc3\xa9");
+	assert_string_equal(mad_fabric_get_node(fabric, 2)->description, "\\x41");
 }
 
 /* --- both --------------------------------------------------------------------------- */
@@ -669,8 +675,8 @@ static void draw_link(unsigned nodes)
 static void same_links(const struct mad_fabric_node *node, const struct mad_fabric_node *same)
 {
 	for (unsigned number = 1; number <= node->port_count; number++) {
-		const struct mad_fabric_port *one = mad_fabric_port(node, number);
-		const struct mad_fabric_port *other = mad_fabric_port(same, number);
+		const struct mad_fabric_port *one = mad_fabric_get_port(node, number);
+		const struct mad_fabric_port *other = mad_fabric_get_port(same, number);
 
 		assert_int_equal(!one->peer, !other->peer);
 		if (!one->peer)
@@ -688,7 +694,7 @@ static void same_nodes(const struct mad_fabric *one, const struct mad_fabric *ot
 {
 	assert_int_equal(mad_fabric_node_count(one), mad_fabric_node_count(other));
 	for (size_t i = 0; i < mad_fabric_node_count(one); i++) {
-		const struct mad_fabric_node *node = mad_fabric_node(one, i);
+		const struct mad_fabric_node *node = mad_fabric_get_node(one, i);
 		const struct mad_fabric_node *same = mad_fabric_find_guid(other, node->guid);
 
 		assert_non_null(same);

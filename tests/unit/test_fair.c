@@ -70,8 +70,8 @@ static unsigned packets_until(match_fn *match, unsigned matches, unsigned since)
 /* 0: the window adapts. */
 static void fix_window(unsigned size)
 {
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, size), 0);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, size), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_GMP_WINDOW, size), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_SMP_WINDOW, size), 0);
 }
 
 /* So many requests to each of the LIDs from 1 on, LID by LID. */
@@ -212,7 +212,7 @@ TEST(two_engines_take_turns)
 	finish_all(async);
 	finish_all(other);
 	assert_int_equal(one.calls, 20);
-	mad_async_destroy(other);
+	mad_async_free(other);
 }
 
 /* --- calls that block ----------------------------------------------------------- */
@@ -334,7 +334,7 @@ TEST(calls_of_many_threads_and_an_engine_share_a_window)
 	for (intptr_t i = 0; i < CALLERS; i++)
 		assert_int_equal(pthread_create(&callers[i], NULL, call_often, (void *)(i + 1)),
 				 0);
-	assert_int_equal(mad_async_run(async), 1000);
+	assert_int_equal(mad_async_wait(async, -1), 1000);
 	for (int i = 0; i < CALLERS; i++) {
 		assert_int_equal(pthread_join(callers[i], &good), 0);
 		assert_int_equal((intptr_t)good, CALLS);

@@ -53,23 +53,22 @@ TEST(a_round_trip_within_a_microsecond_counts_as_one)
 
 TEST(a_window_can_be_fixed_and_left_to_itself_again)
 {
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 5), 0);
-	assert_int_equal(stats_of(async).smp_window, 5);
+	assert_int_equal(mad_port_set(port, MAD_PORT_SMP_WINDOW, 5), 0);
+	assert_int_equal(stats_of(async).smp.window, 5);
 	device_on_write(echo, NULL);
 	for (int i = 0; i < 10; i++) {
 		memset(outcomes, 0, sizeof(outcomes));
 		submit_many(get_request(), MANY, false);
-		assert_int_equal(mad_async_run(async), MANY);
+		assert_int_equal(mad_async_wait(async, -1), MANY);
 	}
-	assert_int_equal(stats_of(async).smp_window, 5);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 0), 0);
-	assert_true(stats_of(async).smp_window > 5);
+	assert_int_equal(stats_of(async).smp.window, 5);
+	assert_int_equal(mad_port_set(port, MAD_PORT_SMP_WINDOW, 0), 0);
+	assert_true(stats_of(async).smp.window > 5);
 	memset(outcomes, 0, sizeof(outcomes));
 	submit_many(get_request(), MANY, false);
-	assert_int_equal(mad_async_run(async), MANY);
+	assert_int_equal(mad_async_wait(async, -1), MANY);
 	expect_all(MANY, 0);
-	assert_int_equal(mad_port_set_window(port, (enum mad_window)2, 5), -EINVAL);
-	assert_int_equal(mad_port_set_window(NULL, MAD_WINDOW_SMP, 5), -EINVAL);
+	assert_int_equal(mad_port_set(NULL, MAD_PORT_SMP_WINDOW, 5), -EINVAL);
 }
 
 /* --- destinations --------------------------------------------------------------- */
@@ -79,8 +78,8 @@ TEST(a_place_that_is_given_up_is_another_one_s)
 {
 	uint64_t ids[4];
 
-	mad_port_set_destination_limit(port, 1);
-	mad_port_set_window(port, MAD_WINDOW_GMP, 2);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 2);
 	submit(async, set_request(), 1, &outcomes[0], &ids[0]);
 	submit(async, set_request(), 1, &outcomes[1], &ids[1]);
 	submit(async, set_request(), 1, &outcomes[2], &ids[2]);
@@ -102,7 +101,7 @@ TEST(without_memory_for_a_destination_there_is_no_limit)
 {
 	int written = 0;
 
-	mad_port_set_destination_limit(port, 1);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1);
 	submit_many(set_request(), 2, true);
 	for (unsigned n = 1; n < 4; n++) {
 		device_fail_malloc(n);
@@ -114,7 +113,7 @@ TEST(without_memory_for_a_destination_there_is_no_limit)
 	device_on_write(echo, NULL);
 	for (int i = 0; i < 4; i++)
 		device_respond(device_packet((unsigned)i), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), 5);
+	assert_int_equal(mad_async_wait(async, -1), 5);
 }
 
 static int echo_directed(const struct device_packet *packet, void *arg)
@@ -131,7 +130,7 @@ TEST(destinations_of_directed_routes_are_kept_apart)
 	int dead = 1;
 
 	device_on_write(echo_directed, &dead);
-	mad_port_set_window(port, MAD_WINDOW_SMP, 100);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 100);
 	rpc.mgtclass = IB_SMI_DIRECT_CLASS;
 	for (int i = 0; i < 60; i++) {
 		ib_portid_t to = {.drpath = {.cnt = 2, .p = {0, (uint8_t)(1 + i % 3), 7}}};
@@ -154,20 +153,20 @@ TEST(the_rate_of_all_mads_may_be_limited)
 	int64_t start = now_ms();
 
 	device_on_write(echo, NULL);
-	assert_int_equal(mad_port_set_rate(port, 1000), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_RATE, 1000), 0);
 	submit_many(set_request(), 30, false);
-	assert_int_equal(mad_async_run(async), 30);
+	assert_int_equal(mad_async_wait(async, -1), 30);
 	/* the first two may be sent at once */
 	assert_true(now_ms() - start >= 27);
-	assert_int_equal(mad_port_set_rate(port, 1), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_RATE, 1), 0);
 	for (int i = 30; i < 100; i++)
 		submit(async, set_request(), i, &outcomes[i], NULL);
 	assert_true(stats_of(async).queued > 0);
 	/* the queued requests are sent at once */
-	assert_int_equal(mad_port_set_rate(port, 0), 0);
-	assert_int_equal(mad_async_run(async), 70);
+	assert_int_equal(mad_port_set(port, MAD_PORT_RATE, 0), 0);
+	assert_int_equal(mad_async_wait(async, -1), 70);
 	expect_all(100, 0);
-	assert_int_equal(mad_port_set_rate(NULL, 1), -EINVAL);
+	assert_int_equal(mad_port_set(NULL, MAD_PORT_RATE, 1), -EINVAL);
 }
 
 /* --- cancelling ----------------------------------------------------------------- */
@@ -176,8 +175,8 @@ TEST(requests_can_be_cancelled_in_every_state)
 {
 	uint64_t ids[MANY];
 
-	mad_port_set_window(port, MAD_WINDOW_GMP, 2);
-	mad_port_set_destination_limit(port, 1);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 2);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1);
 	for (int i = 0; i < 6; i++)
 		submit(async, set_request(), 1 + i / 2, &outcomes[i], &ids[i]);
 	assert_int_equal(device_written(), 2);
@@ -200,7 +199,7 @@ TEST(requests_can_be_cancelled_in_every_state)
 	device_respond(device_packet(0), 0, 0, NULL, 0); /* the cancel comes too late */
 	device_respond(device_packet(2), 0, 0, NULL, 0);
 	device_respond(device_packet(3), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), 2);
+	assert_int_equal(mad_async_wait(async, -1), 2);
 	for (int i = 0; i < 6; i++) {
 		assert_int_equal(outcomes[i].calls, 1);
 		assert_int_equal(outcomes[i].error,
@@ -215,12 +214,12 @@ TEST(an_id_is_not_another_request_s)
 
 	device_on_write(echo, NULL);
 	submit(async, get_request(), 1, &outcomes[0], &first);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	submit(async, get_request(), 1, &outcomes[1], &second);
 	assert_int_not_equal(first, second);
 	assert_int_equal(mad_async_cancel(async, first), -ENOENT);
 	assert_int_equal(mad_async_cancel(async, second), 0);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(outcomes[1].error, -ECANCELED);
 }
 
@@ -228,7 +227,7 @@ TEST(all_can_be_cancelled_in_any_order)
 {
 	uint64_t ids[MANY];
 
-	mad_port_set_destination_limit(port, 2);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 2);
 	for (int i = 0; i < MANY; i++)
 		submit(async, i & 1 ? set_request() : get_request(), 1 + i % 7, &outcomes[i],
 		       &ids[i]);
@@ -238,7 +237,7 @@ TEST(all_can_be_cancelled_in_any_order)
 			mad_async_process(async);
 		stats_of(async);
 	}
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	expect_all(MANY, -ECANCELED);
 	assert_int_equal(stats_of(async).completed, MANY);
 }
@@ -248,7 +247,7 @@ TEST(all_can_be_cancelled_in_any_order)
 TEST(smps_wait_for_the_rate_too)
 {
 	device_on_write(echo, NULL);
-	assert_int_equal(mad_port_set_rate(port, 1000), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_RATE, 1000), 0);
 	submit_many(get_request(), 10, false);
 	assert_true(stats_of(async).queued > 0);
 	assert_int_equal(mad_async_wait(async, LONG_MS), 10);

@@ -64,7 +64,7 @@ TEST(an_empty_graph_has_nothing)
 	assert_int_equal(graph_finish(fabric), 0);
 	assert_int_equal(mad_fabric_node_count(fabric), 0);
 	assert_int_equal(mad_fabric_port_count(fabric), 0);
-	assert_null(mad_fabric_node(fabric, 0));
+	assert_null(mad_fabric_get_node(fabric, 0));
 	assert_null(mad_fabric_next_port(fabric, NULL));
 	assert_null(mad_fabric_origin(fabric));
 	assert_null(mad_fabric_find_guid(fabric, 0));
@@ -81,8 +81,8 @@ TEST(no_fabric_has_nothing)
 	assert_int_equal(mad_fabric_port_count(NULL), 0);
 	assert_int_equal(mad_fabric_failure_count(NULL), 0);
 	assert_int_equal(mad_fabric_oddity_count(NULL), 0);
-	assert_null(mad_fabric_node(NULL, 0));
-	assert_null(mad_fabric_port(NULL, 0));
+	assert_null(mad_fabric_get_node(NULL, 0));
+	assert_null(mad_fabric_get_port(NULL, 0));
 	assert_null(mad_fabric_next_port(NULL, NULL));
 	assert_null(mad_fabric_origin(NULL));
 	assert_null(mad_fabric_find_guid(NULL, 1));
@@ -100,13 +100,13 @@ TEST(a_switch_alone_has_a_port_0)
 
 	assert_int_equal(mad_fabric_port_count(fabric), 5);
 	for (unsigned i = 0; i <= 2; i++)
-		assert_int_equal(mad_fabric_port(sw, i)->number, i);
-	assert_null(mad_fabric_port(sw, 3));
-	assert_null(mad_fabric_port(ca, 0));
-	assert_int_equal(mad_fabric_port(ca, 1)->number, 1);
-	assert_ptr_equal(mad_fabric_port(ca, 2)->node, ca);
-	assert_null(mad_fabric_port(ca, 3));
-	assert_null(mad_fabric_port(ca, 256));
+		assert_int_equal(mad_fabric_get_port(sw, i)->number, i);
+	assert_null(mad_fabric_get_port(sw, 3));
+	assert_null(mad_fabric_get_port(ca, 0));
+	assert_int_equal(mad_fabric_get_port(ca, 1)->number, 1);
+	assert_ptr_equal(mad_fabric_get_port(ca, 2)->node, ca);
+	assert_null(mad_fabric_get_port(ca, 3));
+	assert_null(mad_fabric_get_port(ca, 256));
 }
 
 TEST(ports_follow_each_other_past_nodes_without_ports)
@@ -136,12 +136,12 @@ TEST(each_of_many_nodes_is_found_by_its_guids)
 	}
 	assert_int_equal(graph_finish(fabric), 0);
 	for (uint64_t i = 0; i < 5000; i++) {
-		const struct mad_fabric_node *node = mad_fabric_node(fabric, (size_t)i);
+		const struct mad_fabric_node *node = mad_fabric_get_node(fabric, (size_t)i);
 
 		assert_ptr_equal(mad_fabric_find_guid(fabric, i << 8), node);
 		assert_null(mad_fabric_find_guid(fabric, i << 8 | 2));
 		assert_ptr_equal(mad_fabric_find_port_guid(fabric, i << 8 | 2),
-				 mad_fabric_port(node, 2));
+				 mad_fabric_get_port(node, 2));
 		assert_null(mad_fabric_find_port_guid(fabric, i << 8 | 3));
 	}
 	assert_int_equal(mad_fabric_oddity_count(fabric), 0);
@@ -167,9 +167,9 @@ TEST(a_lid_is_found_with_those_of_its_lmc)
 	set_lid(sw, 0, 3, 0);
 	set_lid(ca, 1, 8, 2);
 	assert_int_equal(graph_finish(fabric), 0);
-	assert_ptr_equal(mad_fabric_find_lid(fabric, 3), mad_fabric_port(sw, 0));
+	assert_ptr_equal(mad_fabric_find_lid(fabric, 3), mad_fabric_get_port(sw, 0));
 	for (unsigned lid = 8; lid < 12; lid++)
-		assert_ptr_equal(mad_fabric_find_lid(fabric, lid), mad_fabric_port(ca, 1));
+		assert_ptr_equal(mad_fabric_find_lid(fabric, lid), mad_fabric_get_port(ca, 1));
 	assert_null(mad_fabric_find_lid(fabric, 0));
 	assert_null(mad_fabric_find_lid(fabric, 7));
 	assert_null(mad_fabric_find_lid(fabric, 12));
@@ -184,7 +184,7 @@ TEST(a_lid_of_another_subnet_is_not_found)
 	set_lid(sw, 0, 3, 0);
 	set_lid(ca, 2, 3, 0);
 	assert_int_equal(graph_finish(fabric), 0);
-	assert_ptr_equal(mad_fabric_find_lid(fabric, 3), mad_fabric_port(sw, 0));
+	assert_ptr_equal(mad_fabric_find_lid(fabric, 3), mad_fabric_get_port(sw, 0));
 	assert_int_equal(oddities(MAD_FABRIC_ODD_LID), 0);
 }
 
@@ -200,14 +200,15 @@ TEST(requests_about_a_port_go_to_a_lid_of_this_subnet)
 	set_lid(other, 0, 0xc000, 0);
 	assert_int_equal(graph_finish(fabric), 0);
 	for (unsigned number = 0; number <= 2; number++)
-		assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_port(sw, number)), 3);
-	assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_port(ca, 1)), 4);
-	assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_port(ca, 2)), 0);
-	graph_set_origin(fabric, mad_fabric_port(ca, 2));
-	assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_port(ca, 2)), 3);
-	assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_port(other, 1)), 0);
+		assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_get_port(sw, number)),
+				 3);
+	assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_get_port(ca, 1)), 4);
+	assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_get_port(ca, 2)), 0);
+	graph_set_origin(fabric, mad_fabric_get_port(ca, 2));
+	assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_get_port(ca, 2)), 3);
+	assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_get_port(other, 1)), 0);
 	assert_int_equal(mad_fabric_port_lid(fabric, NULL), 0);
-	assert_int_equal(mad_fabric_port_lid(NULL, mad_fabric_port(sw, 1)), 0);
+	assert_int_equal(mad_fabric_port_lid(NULL, mad_fabric_get_port(sw, 1)), 0);
 }
 
 TEST(lids_that_no_port_can_have_are_not_found)
@@ -220,7 +221,7 @@ TEST(lids_that_no_port_can_have_are_not_found)
 	assert_int_equal(graph_finish(fabric), 0);
 	assert_null(mad_fabric_find_lid(fabric, 0xc001));
 	assert_null(mad_fabric_find_lid(fabric, 0xc000));
-	assert_ptr_equal(mad_fabric_find_lid(fabric, 0xbfff), mad_fabric_port(two, 0));
+	assert_ptr_equal(mad_fabric_find_lid(fabric, 0xbfff), mad_fabric_get_port(two, 0));
 }
 
 TEST(nodes_with_one_description_are_found_one_after_the_other)
@@ -250,11 +251,11 @@ TEST(linked_ports_are_peers)
 	link_ports(sw, 3, ca, 1);
 	link_ports(sw, 2, sw, 2);
 	graph_set_origin(fabric, graph_port(ca, 1));
-	assert_ptr_equal(mad_fabric_port(sw, 3)->peer, mad_fabric_port(ca, 1));
-	assert_ptr_equal(mad_fabric_port(ca, 1)->peer, mad_fabric_port(sw, 3));
-	assert_ptr_equal(mad_fabric_port(sw, 2)->peer, mad_fabric_port(sw, 2));
-	assert_null(mad_fabric_port(sw, 1)->peer);
-	assert_ptr_equal(mad_fabric_origin(fabric), mad_fabric_port(ca, 1));
+	assert_ptr_equal(mad_fabric_get_port(sw, 3)->peer, mad_fabric_get_port(ca, 1));
+	assert_ptr_equal(mad_fabric_get_port(ca, 1)->peer, mad_fabric_get_port(sw, 3));
+	assert_ptr_equal(mad_fabric_get_port(sw, 2)->peer, mad_fabric_get_port(sw, 2));
+	assert_null(mad_fabric_get_port(sw, 1)->peer);
+	assert_ptr_equal(mad_fabric_origin(fabric), mad_fabric_get_port(ca, 1));
 }
 
 TEST(one_lid_or_port_guid_twice_is_odd)
@@ -275,8 +276,8 @@ TEST(one_lid_or_port_guid_twice_is_odd)
 	oddity = mad_fabric_oddity(fabric, 0);
 	assert_int_equal(oddity->kind, MAD_FABRIC_ODD_GUID);
 	assert_ptr_equal(oddity->node, ca);
-	assert_ptr_equal(oddity->port, mad_fabric_port(ca, 2));
-	assert_ptr_equal(oddity->other, mad_fabric_port(ca, 1));
+	assert_ptr_equal(oddity->port, mad_fabric_get_port(ca, 2));
+	assert_ptr_equal(oddity->other, mad_fabric_get_port(ca, 1));
 }
 
 TEST(a_switch_is_found_by_the_port_guid_of_its_port_0)
@@ -313,12 +314,12 @@ TEST(links_have_what_both_ends_support)
 		port_info(MAD_WIDTH_1X, MAD_WIDTH_1X | MAD_WIDTH_4X | MAD_WIDTH_12X, 4);
 	graph_port(ca, 1)->info = port_info(MAD_WIDTH_1X, MAD_WIDTH_1X | MAD_WIDTH_4X, 4);
 	assert_int_equal(graph_finish(fabric), 0);
-	assert_int_equal(mad_fabric_port(sw, 1)->width, 1);
-	assert_int_equal(mad_fabric_port(sw, 1)->width_possible, 4);
-	assert_int_equal(mad_fabric_port(sw, 1)->speed, MAD_SPEED_QDR);
-	assert_int_equal(mad_fabric_port(sw, 1)->speed_possible, MAD_SPEED_QDR);
-	assert_true(mad_fabric_port(ca, 1)->rate_gbps == 10);
-	assert_int_equal(mad_fabric_port(ca, 1)->width_possible, 4);
+	assert_int_equal(mad_fabric_get_port(sw, 1)->width, 1);
+	assert_int_equal(mad_fabric_get_port(sw, 1)->width_possible, 4);
+	assert_int_equal(mad_fabric_get_port(sw, 1)->speed, MAD_SPEED_QDR);
+	assert_int_equal(mad_fabric_get_port(sw, 1)->speed_possible, MAD_SPEED_QDR);
+	assert_true(mad_fabric_get_port(ca, 1)->rate_gbps == 10);
+	assert_int_equal(mad_fabric_get_port(ca, 1)->width_possible, 4);
 	assert_int_equal(mad_fabric_oddity_count(fabric), 0);
 }
 
@@ -330,7 +331,7 @@ TEST(a_link_whose_ends_differ_is_odd_once)
 	graph_port(sw, 1)->info = port_info(MAD_WIDTH_1X, MAD_WIDTH_1X, 4);
 	graph_port(ca, 1)->info = port_info(MAD_WIDTH_4X, MAD_WIDTH_4X, 4);
 	assert_int_equal(graph_finish(fabric), 0);
-	assert_int_equal(mad_fabric_port(sw, 1)->width_possible, 0);
+	assert_int_equal(mad_fabric_get_port(sw, 1)->width_possible, 0);
 	assert_int_equal(oddities(MAD_FABRIC_ODD_LINK), 1);
 	assert_int_equal(mad_fabric_oddity_count(fabric), 1);
 }
@@ -350,14 +351,14 @@ TEST(a_speed_is_not_known_if_port_0_would_say_whether_it_is_valid)
 	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F, 0);
 	graph_port(sw, 2)->info = graph_store(fabric, info);
 	assert_int_equal(graph_finish(fabric), 0);
-	assert_int_equal(mad_fabric_port(ca, 1)->speed, MAD_SPEED_EDR);
-	assert_int_equal(mad_fabric_port(sw, 1)->speed, MAD_SPEED_NONE);
-	assert_int_equal(mad_fabric_port(sw, 1)->speed_possible, MAD_SPEED_NONE);
-	assert_true(mad_fabric_port(sw, 1)->rate_gbps == 0);
-	assert_int_equal(mad_fabric_port(sw, 1)->width, 4);
+	assert_int_equal(mad_fabric_get_port(ca, 1)->speed, MAD_SPEED_EDR);
+	assert_int_equal(mad_fabric_get_port(sw, 1)->speed, MAD_SPEED_NONE);
+	assert_int_equal(mad_fabric_get_port(sw, 1)->speed_possible, MAD_SPEED_NONE);
+	assert_true(mad_fabric_get_port(sw, 1)->rate_gbps == 0);
+	assert_int_equal(mad_fabric_get_port(sw, 1)->width, 4);
 	assert_int_equal(oddities(MAD_FABRIC_ODD_LINK), 0);
 	/* QDR is valid whatever port 0 says */
-	assert_int_equal(mad_fabric_port(sw, 2)->speed, MAD_SPEED_QDR);
+	assert_int_equal(mad_fabric_get_port(sw, 2)->speed, MAD_SPEED_QDR);
 }
 
 TEST(each_oddity_has_a_text_of_its_own)

@@ -33,7 +33,7 @@ static int high_gate_setup(void)
 enum kind {
 	ASK,     /* mad_rpc() */
 	RECEIVE, /* mad_receive_via() */
-	RUN,     /* mad_async_run() */
+	RUN,     /* mad_async_wait() */
 	KINDS,
 };
 
@@ -64,7 +64,7 @@ static intptr_t call(struct thread *thread)
 			mad_free(umad);
 		return umad != NULL;
 	default:
-		return mad_async_run(thread->async);
+		return mad_async_wait(thread->async, -1);
 	}
 }
 
@@ -208,7 +208,7 @@ PORT_TEST(closing_the_port_wakes_the_leader)
 		else
 			assert_int_equal(thread.error, ECANCELED);
 		assert_int_equal(device_calls(DEVICE_POLL), 1);
-		mad_async_destroy(thread.async);
+		mad_async_free(thread.async);
 		assert_int_equal(device_teardown(), 0);
 		assert_int_equal(port_setup(), 0);
 	}
@@ -265,7 +265,7 @@ TEST(the_timer_of_a_request_wakes_the_thread_of_the_next_request)
 	static const enum kind kinds[] = {ASK, RUN};
 
 	mad_rpc_set_retries(port, 1);
-	mad_port_set_destination_limit(port, 1);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1);
 	for (int i = 0; i < 2; i++) {
 		struct thread behind = {.kind = kinds[i], .lid = 1};
 		struct mad_async *first = mad_async_create(port);
@@ -287,8 +287,8 @@ TEST(the_timer_of_a_request_wakes_the_thread_of_the_next_request)
 		device_respond(device_packet(written + 1), 0, 0, NULL, 0);
 		join(&behind);
 		assert_int_equal(behind.result, 1);
-		mad_async_destroy(behind.async);
-		mad_async_destroy(first);
+		mad_async_free(behind.async);
+		mad_async_free(first);
 	}
 }
 
@@ -302,7 +302,7 @@ TEST(a_later_timer_of_another_thread_s_request_leaves_the_leader_alone)
 	submit(async, set_request(), 2, &outcomes[1], NULL);
 	sleep_ms(20);
 	assert_int_equal(device_calls(DEVICE_POLL), 1);
-	assert_int_equal(mad_async_cancel_all(async), 2);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
 	join(&runner);
 	assert_int_equal(runner.result, 2);
 }
@@ -320,12 +320,12 @@ TEST(a_request_that_gets_a_place_is_sent_when_the_rate_permits_it)
 
 	set_late_after(2500000);
 	/* one request to a node that has never responded */
-	mad_port_set_destination_limit(port, 0);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 0);
 	start(&askers[0]);
 	assert_true(device_wait_written(1, LONG_MS));
 	start(&askers[1]);
 	assert_int_equal(device_written(), 1);
-	assert_int_equal(mad_port_set_rate(port, 1), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_RATE, 1), 0);
 	device_on_write(echo, NULL);
 	for (int i = 0; i < 3; i++)
 		assert_non_null(mad_rpc(port, &rpc, &other, data, data));
@@ -377,7 +377,7 @@ TEST(a_leader_that_sends_leaves_its_place)
 	struct thread runner = {.kind = RUN, .async = async};
 	struct thread asker = {.kind = ASK, .lid = 2};
 
-	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 1);
 	submit(async, get_request(), 1, &outcomes[0], NULL);
 	submit(async, get_request(), 1, &outcomes[1], NULL);
 	start(&runner);
@@ -449,7 +449,7 @@ TEST(a_receiver_that_leads_lets_others_send)
 {
 	struct thread receiver = {.kind = RECEIVE}, asker = {.kind = ASK, .lid = 2};
 
-	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
 	start(&receiver);
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	start(&asker);
@@ -460,7 +460,7 @@ TEST(a_receiver_that_leads_lets_others_send)
 	join(&asker);
 	assert_int_equal(asker.result, 1);
 	end_receiver(&receiver);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 }
 
 /* The thread that is woken first has too small a buffer. */
@@ -541,11 +541,11 @@ TEST(a_thread_sleeps_while_another_one_calls_back)
 
 static void *destroy(void *arg)
 {
-	mad_async_destroy(arg);
+	mad_async_free(arg);
 	return NULL;
 }
 
-/* mad_async_destroy() waits for the callback; mad_async_wait() of another thread does not. */
+/* mad_async_free() waits for the callback; mad_async_wait() of another thread does not. */
 TEST(a_wait_ends_when_the_engine_is_being_destroyed)
 {
 	struct thread runner = {.kind = RUN, .async = async}, waiter = {.async = async};
@@ -624,7 +624,7 @@ static void cancel(enum kind kind, bool follows)
 	assert_false(thread.ended);
 	end_call(&thread, packet);
 	join_cancelled(&thread);
-	mad_async_destroy(thread.async);
+	mad_async_free(thread.async);
 	if (follows) {
 		device_respond(device_packet(packet - 1), 0, 0, NULL, 0);
 		join(&leader);
@@ -670,7 +670,7 @@ TEST(a_thread_that_calls_back_is_cancelled_after_its_call)
 	join_cancelled(&thread);
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	device_respond(device_packet(1), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 }
 
 /* A call disables cancellation for its duration only, and never enables it. */

@@ -77,16 +77,16 @@ static void expect_turns(void)
 		assert_true(mad_async_process(async) >= 0);
 	print_message("%u SMPs between two GMPs\n", turns.longest);
 	assert_in_range(turns.longest, 0, 200);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 }
 
 TEST(queued_smps_do_not_hold_gmps_up)
 {
 	expect_turns();
 	/* each call reads as many responses as it sends requests */
-	mad_port_set_window(port, MAD_WINDOW_SMP, 128);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 128);
 	expect_turns();
-	mad_port_set_window(port, MAD_WINDOW_SMP, 64);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 64);
 	expect_turns();
 }
 
@@ -123,8 +123,8 @@ static void submit_redirected(int count)
 {
 	memset(&b, 0, sizeof(b));
 	device_on_write(redirect_all, NULL);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 1000), 0);
-	assert_int_equal(mad_port_set_destination_limit(port, LIMIT_B), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_GMP_WINDOW, 1000), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, LIMIT_B), 0);
 	for (int i = 0; i < count; i++)
 		submit_to(set_request(), i % 2 ? 100 + i : NODE_A, i);
 }
@@ -188,7 +188,7 @@ TEST(a_redirected_request_may_be_cancelled_while_it_is_queued)
 TEST(an_engine_may_end_while_redirected_requests_are_queued)
 {
 	redirect_and_park(50);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	expect_all(50, -ECANCELED);
 	assert_int_equal(device_written(), 50 + LIMIT_B);
@@ -198,7 +198,7 @@ TEST(a_device_may_go_while_redirected_requests_are_queued)
 {
 	redirect_and_park(50);
 	device_remove();
-	assert_int_equal(mad_async_run(async), 50);
+	assert_int_equal(mad_async_wait(async, -1), 50);
 	expect_all(50, -ENODEV);
 	assert_int_equal(stats_of(async).in_flight, 0);
 }
@@ -216,9 +216,9 @@ TEST(a_port_may_be_closed_while_redirected_requests_are_queued)
 	async = mad_async_create(port);
 	redirect_and_park(50);
 	mad_rpc_close_port(second);
-	assert_int_equal(mad_async_run(async), 50);
+	assert_int_equal(mad_async_wait(async, -1), 50);
 	expect_all(50, -ECANCELED);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	port = first;
 	async = first_engine;
 }

@@ -105,16 +105,12 @@ TEST(a_server_has_its_methods_or_all)
 
 TEST(options_out_of_range_are_refused)
 {
-	assert_int_equal(mad_port_set_timeout(port, -1), -EINVAL);
-	assert_int_equal(mad_port_set_timeout(NULL, 1), -EINVAL);
-	assert_int_equal(mad_port_set_retries(port, -1), -EINVAL);
-	assert_int_equal(mad_port_set_retries(NULL, 1), -EINVAL);
-	assert_int_equal(mad_port_set_sa_key(NULL, 1), -EINVAL);
-	assert_int_equal(mad_port_set_sa_key(port, 1), 0);
-	assert_int_equal(mad_port_set_gid_index(port, 256), -EINVAL);
-	assert_int_equal(mad_port_set_gid_index(NULL, 1), -EINVAL);
-	assert_int_equal(mad_port_set_max_reply(port, 255), -EINVAL);
-	assert_int_equal(mad_port_set_max_reply(NULL, 256), -EINVAL);
+	assert_int_equal(mad_port_set(NULL, MAD_PORT_SA_KEY, 1), -EINVAL);
+	assert_int_equal(mad_port_set(port, MAD_PORT_SA_KEY, 1), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_GID_INDEX, 256), -EINVAL);
+	assert_int_equal(mad_port_set(NULL, MAD_PORT_GID_INDEX, 1), -EINVAL);
+	assert_int_equal(mad_port_set(port, MAD_PORT_MAX_RESPONSE, 255), -EINVAL);
+	assert_int_equal(mad_port_set(NULL, MAD_PORT_MAX_RESPONSE, 256), -EINVAL);
 }
 
 /* The greatest and the least value of each. */
@@ -125,37 +121,70 @@ TEST(options_in_range_are_accepted)
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(3);
 
-	assert_int_equal(mad_port_set_timeout(port, 0), 0);
-	assert_int_equal(mad_port_set_timeout(port, INT32_MAX), 0);
+	mad_rpc_set_timeout(port, INT32_MAX);
 	assert_int_equal(mad_get_timeout(port, 0), INT32_MAX);
-	assert_int_equal(mad_port_set_retries(port, 0), 0);
-	assert_int_equal(mad_port_set_retries(port, 1), 0);
+	mad_rpc_set_retries(port, 1);
 	assert_int_equal(mad_get_retries(port), 1);
-	assert_int_equal(mad_port_set_max_reply(port, IB_MAD_SIZE), 0);
-	assert_int_equal(mad_port_set_max_reply(port, SIZE_MAX), 0);
-	assert_int_equal(mad_port_set_gid_index(port, 0), 0);
-	assert_int_equal(mad_port_set_gid_index(port, 255), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_MAX_RESPONSE, IB_MAD_SIZE), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_MAX_RESPONSE, SIZE_MAX), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_GID_INDEX, 0), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_GID_INDEX, 255), 0);
 	to.grh_present = 1;
 	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
 	assert_int_equal(device_packet(0)->header.addr.gid_index, 255);
-	assert_int_equal(mad_port_set_rate(port, UINT32_MAX), 0);
-	assert_int_equal(mad_port_set_rate(port, 0), 0);
-	assert_int_equal(mad_port_set_destination_limit(port, 0), 0);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 7), 0);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 9), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_RATE, UINT32_MAX), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_RATE, 0), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 0), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_SMP_WINDOW, 7), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_GMP_WINDOW, 9), 0);
 	stats = stats_of(async);
-	assert_int_equal(stats.smp_window, 7);
-	assert_int_equal(stats.gmp_window, 9);
-	mad_async_destroy(async);
+	assert_int_equal(stats.smp.window, 7);
+	assert_int_equal(stats.gmp.window, 9);
+	mad_async_free(async);
 }
 
-TEST(a_window_that_does_not_exist_has_no_size)
+TEST(an_option_that_does_not_exist_is_refused)
 {
-	assert_int_equal(mad_port_set_window(port, (enum mad_window)2, 1), -EINVAL);
-	assert_int_equal(mad_port_set_window(port, (enum mad_window) - 1, 1), -EINVAL);
-	assert_int_equal(mad_port_set_window(NULL, MAD_WINDOW_SMP, 1), -EINVAL);
-	assert_int_equal(mad_port_set_destination_limit(NULL, 1), -EINVAL);
-	assert_int_equal(mad_port_set_rate(NULL, 1), -EINVAL);
+	uint64_t value = 5;
+
+	assert_int_equal(mad_port_set(port, (enum mad_port_option)0, 1), -EINVAL);
+	assert_int_equal(mad_port_set(port, (enum mad_port_option)(MAD_PORT_RATE + 1), 1),
+			 -EINVAL);
+	assert_int_equal(mad_port_get(port, (enum mad_port_option)0, &value), -EINVAL);
+	assert_int_equal(mad_port_get(port, (enum mad_port_option)99, &value), -EINVAL);
+	assert_int_equal(mad_port_get(NULL, MAD_PORT_RATE, &value), -EINVAL);
+	assert_int_equal(mad_port_get(port, MAD_PORT_RATE, NULL), -EINVAL);
+	assert_int_equal(value, 5);
+	assert_int_equal(mad_port_set(port, MAD_PORT_RATE, UINT64_C(1) << 32), -EINVAL);
+	assert_int_equal(mad_port_set(port, MAD_PORT_SMP_WINDOW, UINT64_MAX), -EINVAL);
+	assert_int_equal(mad_port_set(NULL, MAD_PORT_SMP_WINDOW, 1), -EINVAL);
+	assert_int_equal(mad_port_set(NULL, MAD_PORT_DESTINATION_LIMIT, 1), -EINVAL);
+	assert_int_equal(mad_port_set(NULL, MAD_PORT_RATE, 1), -EINVAL);
+}
+
+static uint64_t option(enum mad_port_option number)
+{
+	uint64_t value = UINT64_MAX;
+
+	assert_int_equal(mad_port_get(port, number, &value), 0);
+	return value;
+}
+
+TEST(options_are_read_back_as_they_were_set)
+{
+	assert_true(option(MAD_PORT_SA_KEY) == 0);
+	assert_true(option(MAD_PORT_GID_INDEX) == 0);
+	assert_true(option(MAD_PORT_MAX_RESPONSE) == 64 << 20);
+	assert_true(option(MAD_PORT_RATE) == 0);
+	for (int i = MAD_PORT_SA_KEY; i <= MAD_PORT_RATE; i++)
+		if (i != MAD_PORT_MAX_RESPONSE)
+			assert_int_equal(
+				mad_port_set(port, (enum mad_port_option)i, 10 + (uint64_t)i),
+				0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_MAX_RESPONSE, 12345), 0);
+	for (int i = MAD_PORT_SA_KEY; i <= MAD_PORT_RATE; i++)
+		assert_true(option((enum mad_port_option)i) ==
+			    (i == MAD_PORT_MAX_RESPONSE ? 12345 : 10 + (uint64_t)i));
 }
 
 /* A response longer than this is an error of its request. */
@@ -164,16 +193,16 @@ TEST(a_port_has_a_longest_response)
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcomes[2] = {0};
 
-	assert_int_equal(mad_port_set_max_reply(port, 1000), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_MAX_RESPONSE, 1000), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		submit(async, table_request(), 3, &outcomes[i], NULL);
 		respond_long(device_packet(i), 1000 + i, 0x77);
-		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(mad_async_wait(async, -1), 1);
 	}
 	assert_int_equal(outcomes[0].error, 0);
 	assert_int_equal(outcomes[0].length, 1000);
 	assert_int_equal(outcomes[1].error, -EMSGSIZE);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 TEST(a_port_keeps_its_keys)
@@ -181,14 +210,12 @@ TEST(a_port_keeps_its_keys)
 	const uint64_t key = UINT64_C(0x123456789abcdef0);
 
 	assert_int_equal(smp_mkey_get(port), 0);
-	assert_int_equal(mad_port_get_sa_key(port), 0);
 	smp_mkey_set(port, key);
-	assert_int_equal(mad_port_set_sa_key(port, key + 1), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_SA_KEY, key + 1), 0);
 	assert_true(smp_mkey_get(port) == key);
-	assert_true(mad_port_get_sa_key(port) == key + 1);
+	assert_true(option(MAD_PORT_SA_KEY) == key + 1);
 	smp_mkey_set(NULL, key);
 	assert_int_equal(smp_mkey_get(NULL), 0);
-	assert_int_equal(mad_port_get_sa_key(NULL), 0);
 }
 
 /* The calls of rdma-core, which have no result. */
@@ -212,12 +239,12 @@ TEST(a_port_keeps_its_timeout_and_retries)
 
 TEST(a_call_s_time_wins_over_the_port_s_and_that_over_the_process_s)
 {
-	assert_int_equal(mad_port_set_timeout(port, 0), 0);
+	mad_rpc_set_timeout(port, 0);
 	assert_int_equal(mad_get_timeout(port, 0), MAD_DEF_TIMEOUT_MS);
 	assert_int_equal(madrpc_set_timeout(777), 0);
 	assert_int_equal(mad_get_timeout(port, 0), 777);
 	assert_int_equal(mad_get_timeout(NULL, 0), 777);
-	assert_int_equal(mad_port_set_timeout(port, 55), 0);
+	mad_rpc_set_timeout(port, 55);
 	assert_int_equal(mad_get_timeout(port, 0), 55);
 	assert_int_equal(mad_get_timeout(port, 5), 5);
 	madrpc_set_timeout(MAD_DEF_TIMEOUT_MS);
@@ -225,7 +252,7 @@ TEST(a_call_s_time_wins_over_the_port_s_and_that_over_the_process_s)
 	assert_int_equal(mad_get_retries(port), MAD_DEF_RETRIES);
 	assert_int_equal(madrpc_set_retries(9), 9);
 	assert_int_equal(mad_get_retries(port), 9);
-	assert_int_equal(mad_port_set_retries(port, 2), 0);
+	mad_rpc_set_retries(port, 2);
 	assert_int_equal(mad_get_retries(port), 2);
 	assert_int_equal(madrpc_set_retries(1), 1);
 	assert_int_equal(madrpc_set_retries(0), 1);
@@ -248,17 +275,17 @@ TEST(a_request_with_a_grh_has_the_port_s_gid_index)
 	ib_portid_t to = to_lid(3);
 
 	to.grh_present = 1;
-	assert_int_equal(mad_port_set_gid_index(port, 3), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_GID_INDEX, 3), 0);
 	device_on_write(echo, NULL);
 	assert_null(mad_rpc(port, &rpc, &to, NULL, NULL));
 	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcome, NULL), 0);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(device_packet(i)->header.addr.grh_present, 1);
 		assert_int_equal(device_packet(i)->header.addr.gid_index, 3);
 	}
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 TEST(an_older_kernel_will_do)
@@ -281,10 +308,10 @@ TEST(an_older_kernel_will_do)
 	assert_int_equal(data[0], 0x21);
 	async = mad_async_create(port);
 	submit(async, get_request(), 3, &outcome, NULL);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(outcome.error, 0);
 	assert_int_equal(outcome.lid_byte, 3);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 /* A second device with the same port GUID; the first one does not support its SMI side. */

@@ -38,9 +38,9 @@ static int setup(void)
 static int teardown(void)
 {
 	for (int i = 0; i < LOOPS; i++)
-		mad_async_destroy(engines[i]);
+		mad_async_free(engines[i]);
 	for (int i = 0; i < IDLE; i++)
-		mad_async_destroy(idle[i]);
+		mad_async_free(idle[i]);
 	return gate_teardown();
 }
 

@@ -28,7 +28,7 @@ static int setup(void)
 
 static int teardown(void)
 {
-	mad_async_destroy(async);
+	mad_async_free(async);
 	return port_teardown();
 }
 
@@ -51,7 +51,7 @@ static void end_by_removal(void)
 
 static void end_by_cancel_all(void)
 {
-	mad_async_cancel_all(async);
+	mad_async_cancel(async, MAD_ASYNC_ALL);
 }
 
 static void expect_end(struct mad_async *engine, const struct mad_reply *reply, void *arg)

@@ -219,7 +219,7 @@ static void take_the_right_one(const void *arg)
 	assert_int_equal(data[0], row->accepted ? FIRST : SECOND);
 	assert_int_equal(mad_async_get_stats(async, &stats, sizeof(stats)), 0);
 	assert_int_equal(stats.mismatched, !row->accepted);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 TEST_ROWS(take_the_right_one, rows);

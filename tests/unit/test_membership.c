@@ -93,14 +93,14 @@ TEST(a_callback_may_end_its_membership)
 	assert_int_equal(told[0].joined, 1);
 	assert_int_equal(told[0].ends, 1);
 	assert_int_equal(sa.deletes, 1);
-	assert_int_equal(mad_async_run(async), 0); /* nothing is left */
+	assert_int_equal(mad_async_wait(async, -1), 0); /* nothing is left */
 }
 
 TEST(the_engine_ends_memberships)
 {
 	join(0);
 	assert_int_equal(begin(1), 0); /* not processed any more */
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(told[i].ends, 1);
@@ -123,7 +123,7 @@ TEST(a_device_that_is_gone_ends_memberships)
 
 static int run_child(void)
 {
-	EXPECT(mad_async_run(async) >= 0);
+	EXPECT(mad_async_wait(async, -1) >= 0);
 	EXPECT(told[0].ends == 1);
 	EXPECT(told[0].error == -ECANCELED);
 	EXPECT(told_notices.ends == 1);
@@ -175,7 +175,7 @@ TEST(without_the_classes_there_is_no_membership)
 		assert_int_equal(begin(0), -EPROTONOSUPPORT);
 		async = own;
 		assert_null(told[0].membership);
-		mad_async_destroy(engine);
+		mad_async_free(engine);
 		mad_rpc_close_port(other);
 	}
 }

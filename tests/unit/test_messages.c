@@ -159,7 +159,7 @@ TEST(a_message_that_is_too_long_ends_the_request_that_it_responds_to)
 		{perf, IB_MAD_METHOD_GET_RESPONSE, 0, 0, 0, 1000, .completes = true},
 	};
 
-	assert_int_equal(mad_port_set_max_reply(port, IB_MAD_SIZE), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_MAX_RESPONSE, IB_MAD_SIZE), 0);
 	expect_rows(set_request(), rows);
 	assert_int_equal(outcomes[0].error, -EMSGSIZE);
 }

@@ -103,7 +103,7 @@ static int setup(void)
 
 static int teardown(void)
 {
-	umad_monitor_close(monitor);
+	umad_monitor_free(monitor);
 	return opened ? -1 : fake_teardown();
 }
 
@@ -976,7 +976,7 @@ TEST(opening_fails_without_memory_or_rights)
 	}
 	fake_fail_malloc(0);
 	assert_int_equal(ret, 0);
-	umad_monitor_close(monitor);
+	umad_monitor_free(monitor);
 	monitor = NULL;
 	fake_fail_call(1, EACCES);
 	assert_int_equal(umad_monitor_open(&monitor), -EACCES);
@@ -1018,7 +1018,7 @@ TEST(either_folder_that_cannot_be_listed_fails_the_opening)
 	calls = fake_calls();
 	watch();
 	assert_int_equal(fake_calls() - calls, 2);
-	umad_monitor_close(monitor);
+	umad_monitor_free(monitor);
 	monitor = NULL;
 	for (n = 1; n <= 2; n++) {
 		fake_fail_call(n, EMFILE);
@@ -1041,7 +1041,7 @@ TEST(a_monitor_has_one_descriptor_to_poll)
 	assert_int_equal(pollfd.revents, POLLIN);
 	assert_int_equal(umad_monitor_watch_ports(monitor, INT_MAX), 0);
 	assert_int_equal(umad_monitor_get_fd(monitor), pollfd.fd);
-	umad_monitor_close(NULL);
+	umad_monitor_free(NULL);
 }
 
 TEST(null_arguments_are_refused_with_errno)

@@ -552,7 +552,7 @@ TEST(what_is_not_kept_in_a_storm_is_not_confirmed)
 		send_report(1000 + i, (uint8_t)i);
 	for (unsigned i = 0; i < 100; i++)
 		mad_async_process(other);
-	mad_async_destroy(other);
+	mad_async_free(other);
 	PROCESS_UNTIL(told.traps == 100);
 	stats = notices_stats();
 	printf("3000 reports at once: %u handed out and confirmed, %u dropped\n",
@@ -588,7 +588,7 @@ TEST(a_callback_may_stop_them)
 {
 	told.stop_in_callback = true;
 	assert_int_equal(mad_notices_start(async, NULL, tell, NULL, &notices), 0);
-	assert_true(mad_async_run(async) >= 2);
+	assert_true(mad_async_wait(async, -1) >= 2);
 	assert_int_equal(told.ends, 1);
 	assert_int_equal(told.end_error, 0);
 	/* Another subscription receives the reports now */
@@ -607,14 +607,14 @@ TEST(after_a_stop_of_the_run_they_do_not_call_back)
 	for (unsigned i = 0; i < 3; i++)
 		send_report(77 + i, 6);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(mad_async_run(async), -EINTR);
+		assert_int_equal(mad_async_wait(async, -1), -EINTR);
 		assert_int_equal(calls(), 2 + i);
 	}
 	mad_notices_stop(notices); /* a timer */
 	mad_async_stop(async);
-	assert_int_equal(mad_async_run(async), -EINTR);
+	assert_int_equal(mad_async_wait(async, -1), -EINTR);
 	assert_int_equal(told.ends, 0);
-	assert_int_equal(mad_async_run(async), -EINTR);
+	assert_int_equal(mad_async_wait(async, -1), -EINTR);
 	assert_int_equal(told.ends, 1);
 }
 
@@ -622,7 +622,7 @@ TEST(the_engine_ends_them)
 {
 	subscribe(quick());
 	send_report(5, 5);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	assert_int_equal(told.ends, 1);
 	assert_int_equal(told.end_error, -ECANCELED);
@@ -632,7 +632,7 @@ static void *destroy_when_there_is_a_server(void *arg)
 {
 	while (report_agent() < 0)
 		sched_yield();
-	mad_async_destroy(arg);
+	mad_async_free(arg);
 	return NULL;
 }
 
@@ -728,7 +728,7 @@ TEST(without_the_classes_they_cannot_be_started)
 		umad_set_log_hook(NULL, NULL);
 		ibdebug = 0;
 		assert_non_null(strstr(heard, ports[i].message));
-		mad_async_destroy(engine);
+		mad_async_free(engine);
 		mad_rpc_close_port(other);
 	}
 }

@@ -111,7 +111,7 @@ static unsigned packets_in(unsigned rate, int64_t us)
 	const int64_t end = clock_now + us;
 	const unsigned before = scenario.sent_count;
 
-	mad_port_set_rate(port, rate);
+	mad_port_set(port, MAD_PORT_RATE, rate);
 	for (; clock_now < end; clock_now += 50)
 		assert_int_equal(mad_async_process(scenario.engines[0]), 0);
 	return scenario.sent_count - before;

@@ -370,7 +370,7 @@ static void queue_many(ib_rpc_t rpc)
 static unsigned window_of(ib_rpc_t rpc)
 {
 	struct mad_async_stats stats = stats_of(async);
-	unsigned window = rpc.mgtclass == IB_SMI_CLASS ? stats.smp_window : stats.gmp_window;
+	unsigned window = rpc.mgtclass == IB_SMI_CLASS ? stats.smp.window : stats.gmp.window;
 
 	return stats.in_flight > window ? stats.in_flight : window;
 }
@@ -452,11 +452,11 @@ TEST(a_window_does_not_grow_in_a_silence)
 	unsigned before;
 
 	open_windows(counters_request());
-	before = stats_of(async).gmp_window;
+	before = stats_of(async).gmp.window;
 	nodes.silent = true;
 	queue_many(counters_request());
 	pass(async, SILENCE);
-	assert_in_range(stats_of(async).gmp_window, 1, before);
+	assert_in_range(stats_of(async).gmp.window, 1, before);
 	nodes.silent = false;
 	finish_all(async);
 }
@@ -505,10 +505,10 @@ TEST(a_window_opens_while_responses_come)
 
 	open_windows(counters_request());
 	after = stats_of(async);
-	assert_true(after.gmp_window > 4 * before.gmp_window);
-	assert_int_equal(after.smp_window, before.smp_window);
+	assert_true(after.gmp.window > 4 * before.gmp.window);
+	assert_int_equal(after.smp.window, before.smp.window);
 	open_windows(get_request());
-	assert_true(stats_of(async).smp_window > 4 * before.smp_window);
+	assert_true(stats_of(async).smp.window > 4 * before.smp.window);
 }
 
 TEST(windows_do_not_open_for_requests_one_at_a_time)
@@ -521,8 +521,8 @@ TEST(windows_do_not_open_for_requests_one_at_a_time)
 		finish_all(async);
 	}
 	after = stats_of(async);
-	assert_in_range(after.smp_window, 1, before.smp_window);
-	assert_in_range(after.gmp_window, 1, before.gmp_window);
+	assert_in_range(after.smp.window, 1, before.smp.window);
+	assert_in_range(after.gmp.window, 1, before.gmp.window);
 }
 
 /* --- losses --------------------------------------------------------------------- */
@@ -596,7 +596,7 @@ TEST(statistics_tell_what_links_lose)
 	queue_many(counters_request());
 	finish_all(async);
 	print_message("%u in a million lost by links, %u in flight allowed\n",
-		      stats_of(async).gmp.link_loss_ppm, stats_of(async).gmp_window);
+		      stats_of(async).gmp.link_loss_ppm, stats_of(async).gmp.window);
 	assert_int_equal(stats_of(async).smp.link_loss_ppm, 0);
 	assert_in_range(stats_of(async).gmp.link_loss_ppm, 30000, 300000);
 }

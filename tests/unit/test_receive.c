@@ -108,14 +108,14 @@ PORT_TEST(a_reply_has_the_data_that_came)
 	for (length = 36; length <= 600; length++) {
 		memset(&outcome, 0, sizeof(outcome));
 		submit(async, table_request(), 5, &outcome, NULL);
-		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(mad_async_wait(async, -1), 1);
 		assert_int_equal(outcome.error, 0);
 		assert_int_equal(outcome.length, length);
 		assert_int_equal(outcome.data_size,
 				 length > IB_SA_DATA_OFFS ? length - IB_SA_DATA_OFFS : 0);
 		mad_async_process(async); /* the response that is too late */
 	}
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 /* --- headers -------------------------------------------------------------------- */
@@ -269,7 +269,7 @@ TEST(responses_are_taken_up_to_the_port_s_limit)
 {
 	struct mad_message message;
 
-	assert_int_equal(mad_port_set_max_reply(port, 1000), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_MAX_RESPONSE, 1000), 0);
 	expect_response(257);
 	expect_response(1000);
 	assert_int_equal(ask_for(1001, &message), -EMSGSIZE);
@@ -290,7 +290,7 @@ TEST(without_a_descriptor_a_response_that_is_too_long_is_dropped)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = limit;
 	none.rlim_cur = 3; /* which are open */
-	assert_int_equal(mad_port_set_max_reply(port, 1000), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_MAX_RESPONSE, 1000), 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	assert_int_equal(ask_for(5 * MEBIBYTE, &message), -EMSGSIZE);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -313,14 +313,14 @@ TEST(the_limit_holds_for_all_ways_to_ask)
 	ib_rpc_t rpc = table_request();
 	ib_portid_t to = to_lid(1);
 
-	assert_int_equal(mad_port_set_max_reply(port, 256), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_MAX_RESPONSE, 256), 0);
 	response.length = 1000;
 	assert_fails_null(mad_rpc_rmpp(port, &rpc, &to, NULL, data), EMSGSIZE);
 	submit(async, table_request(), 1, &outcome, NULL);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(outcome.error, -EMSGSIZE);
 	assert_int_equal(outcome.length, 0);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 TEST(without_memory_a_long_response_is_dropped_and_the_next_one_arrives)
@@ -358,7 +358,7 @@ TEST(signals_do_not_disturb_a_long_response)
 		device_fail(DEVICE_READ, n, EINTR);
 		expect_response(1000);
 	}
-	assert_int_equal(mad_port_set_max_reply(port, 500), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_MAX_RESPONSE, 500), 0);
 	device_fail(DEVICE_READ, 2, EINTR);
 	assert_int_equal(ask_for(1000, &message), -EMSGSIZE);
 	expect_response(400);
@@ -393,12 +393,12 @@ TEST(long_responses_without_a_request_are_dropped)
 	struct mad_message message;
 
 	device_on_write(respond_at_length_to_no_request, NULL);
-	assert_int_equal(mad_port_set_max_reply(port, 2000), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_MAX_RESPONSE, 2000), 0);
 	assert_int_equal(ask_for(1000, &message), 0);
 	assert_int_equal(message.mad[IB_SA_DATA_OFFS], GOOD_MARK);
 	mad_message_free(&message);
 	assert_int_equal(ask_for(3000, &message), 0);
 	mad_message_free(&message);
 	assert_int_equal(stats_of(async).dropped, 2);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }

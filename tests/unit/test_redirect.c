@@ -166,18 +166,18 @@ TEST(a_redirection_is_no_loss)
 
 	device_on_write(redirect_to_the_target, NULL);
 	plan.lid = TARGET_LID;
-	mad_port_set_window(port, MAD_WINDOW_GMP, 0);
-	mad_port_set_destination_limit(port, 600);
-	before = stats_of(async).gmp_window;
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 0);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 600);
+	before = stats_of(async).gmp.window;
 	for (int i = 0; i < 600; i++)
 		submit(async, set_request(), 1 + i % 90, &outcomes[i], NULL);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	for (int i = 0; i < 600; i++)
 		assert_int_equal(outcomes[i].error, 0);
 	assert_int_equal(stats_of(async).gmp.queue_losses, 0);
 	assert_int_equal(stats_of(async).gmp.link_losses, 0);
-	assert_true(stats_of(async).gmp_window >= before);
-	mad_async_destroy(async);
+	assert_true(stats_of(async).gmp.window >= before);
+	mad_async_free(async);
 }
 
 TEST(the_path_to_a_gid_is_requested_from_the_sa)
@@ -238,13 +238,13 @@ TEST(asynchronous_requests_are_redirected_too)
 		plan.lid = i & 1 ? TARGET_LID : 0;
 		plan.redirections = 1;
 		submit(async, counters_request(methods[i / 2]), 5, &outcomes[i], NULL);
-		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(mad_async_wait(async, -1), 1);
 		assert_int_equal(outcomes[i].error, 0);
 		assert_int_equal(outcomes[i].lid_byte, 5);
 		assert_int_equal(outcomes[i].transmissions, i & 1 ? 2 : 3);
 		assert_int_equal(stats_of(async).in_flight, 0);
 	}
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 TEST(a_redirected_request_is_sent_before_those_that_wait)
@@ -252,7 +252,7 @@ TEST(a_redirected_request_is_sent_before_those_that_wait)
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcomes[3] = {0};
 
-	mad_port_set_window(port, MAD_WINDOW_GMP, 2);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 2);
 	plan.lid = TARGET_LID;
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	submit(async, set_request(), TARGET_LID, &outcomes[1], NULL);
@@ -265,8 +265,8 @@ TEST(a_redirected_request_is_sent_before_those_that_wait)
 	device_on_write(echo, NULL);
 	device_respond(device_packet(1), 0, 0, NULL, 0);
 	device_respond(device_packet(2), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), 3);
-	mad_async_destroy(async);
+	assert_int_equal(mad_async_wait(async, -1), 3);
+	mad_async_free(async);
 }
 
 TEST(without_an_sa_there_is_no_path)
@@ -392,7 +392,7 @@ static void *close_port(void *arg)
 
 static void *run_engine(void *arg)
 {
-	return (void *)(intptr_t)mad_async_run(arg);
+	return (void *)(intptr_t)mad_async_wait(arg, -1);
 }
 
 static int redirect_all(const struct device_packet *packet, void *arg)
@@ -426,7 +426,7 @@ TEST(a_request_for_a_path_ends_with_its_port)
 	assert_int_equal(device_written(), 1);
 	pthread_join(runner, NULL);
 	pthread_join(closer, NULL);
-	mad_async_destroy(engine);
+	mad_async_free(engine);
 	gate_destroy();
 	port = NULL; /* for the tear-down */
 }

@@ -28,7 +28,7 @@ TEST(a_request_is_handed_out_with_what_it_says)
 	assert_int_equal(held[0]->data_size, IB_VENDOR_RANGE2_DATA_SIZE);
 	assert_ptr_equal(held[0]->data, held[0]->mad + IB_VENDOR_RANGE2_DATA_OFFS);
 	assert_int_equal(held[0]->mad[255], 0x77);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 	assert_int_equal(device_written(), 0);
 }
 
@@ -68,7 +68,7 @@ TEST(a_request_from_another_subnet_says_from_where)
 	assert_memory_equal(device_packet(0)->header.addr.gid, from.gid, sizeof(from.gid));
 	assert_int_equal(device_packet(0)->header.addr.gid_index, 2);
 	assert_int_equal(device_packet(0)->header.addr.pkey_index, 5);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 /* QP0 has no Q_Key. */
@@ -223,7 +223,7 @@ TEST(a_response_has_less_than_two_gigabytes)
 	stats = server_stats();
 	assert_int_equal(stats.failed, 0); /* nothing was sent */
 	assert_int_equal(stats.held, 1);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 TEST(a_table_of_one_segment_is_sent_again_if_it_is_lost)
@@ -348,8 +348,8 @@ TEST(a_request_may_end_with_its_header)
 	assert_int_equal(held[0]->data_size, 0);
 	assert_ptr_equal(held[1]->data, held[1]->mad + IB_VENDOR_RANGE2_DATA_OFFS);
 	assert_int_equal(held[1]->data_size, 1);
-	mad_request_drop(held[0]);
-	mad_request_drop(held[1]);
+	mad_request_free(held[0]);
+	mad_request_free(held[1]);
 }
 
 TEST(a_request_that_cannot_be_responded_to_stays_the_program_s)
@@ -376,7 +376,7 @@ TEST(a_request_that_cannot_be_responded_to_stays_the_program_s)
 	come(coming);
 	process();
 	assert_int_equal(mad_request_respond(held[1], 0, data, 1), -EINVAL);
-	mad_request_drop(held[1]);
+	mad_request_free(held[1]);
 	mad_server_stop(server);
 
 	options.rmpp_version = 0;
@@ -385,7 +385,7 @@ TEST(a_request_that_cannot_be_responded_to_stays_the_program_s)
 	process();
 	assert_int_equal(mad_request_respond(held[2], 0, data, sizeof(data)), -EMSGSIZE);
 	assert_int_equal(mad_request_respond(held[2], 0, data, sizeof(data) - 1), 0);
-	mad_request_drop(NULL);
+	mad_request_free(NULL);
 }
 
 TEST(a_response_that_did_not_arrive_is_counted)
@@ -411,7 +411,7 @@ TEST(busy_that_cannot_be_sent_is_counted)
 	assert_int_equal(device_written(), 2);
 	assert_int_equal(server_stats().failed, 1);
 	assert_int_equal(server_stats().busy, 2);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 /* A program that was compiled with another version knows fewer or more members. */
@@ -442,7 +442,7 @@ TEST(statistics_have_the_size_that_the_caller_knows)
 	assert_int_equal(mad_server_get_stats(NULL, &buffer.stats, sizeof(buffer.stats)),
 			 -EINVAL);
 	assert_int_equal(mad_server_get_stats(server, NULL, sizeof(buffer.stats)), -EINVAL);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 TEST(queued_and_held_requests_are_counted_apart)
@@ -463,12 +463,12 @@ TEST(queued_and_held_requests_are_counted_apart)
 	assert_int_equal(stats.held, 5);
 	assert_int_equal(stats.queued, 0);
 	for (unsigned i = 0; i < 5; i++)
-		mad_request_drop(held[i]);
+		mad_request_free(held[i]);
 	stats = server_stats();
 	assert_int_equal(stats.held, 0);
 	assert_int_equal(stats.responded, 0);
 	assert_int_equal(stats.dropped, 0);
-	mad_async_destroy(other);
+	mad_async_free(other);
 }
 
 /* --- several servers --- */
@@ -521,7 +521,7 @@ TEST(a_response_of_board_management_is_no_request)
 	process();
 	assert_int_equal(count, 1);
 	assert_int_equal(held[0]->modifier, 0x42);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 	assert_null(mad_receive_via(NULL, 0, port));
 }
 

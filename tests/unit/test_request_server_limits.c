@@ -40,12 +40,12 @@ TEST(requests_beyond_the_limit_get_busy)
 		expect_no_rmpp_header(device_packet(i)->mad);
 	}
 	assert_int_equal(server_stats().busy, 20);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 	come(ping_request(50));
 	process();
 	assert_int_equal(count, 11);
 	for (unsigned i = 1; i < 11; i++)
-		mad_request_drop(held[i]);
+		mad_request_free(held[i]);
 }
 
 /* The thread that reads is another engine's, and sends no BUSY for this engine's server. */
@@ -68,8 +68,8 @@ TEST(a_loop_is_woken_to_send_busy)
 	assert_int_equal(last_written()[5], IB_MAD_STS_BUSY);
 	assert_false(loop_is_awake(async, true));
 	assert_false(loop_is_awake(async, false));
-	mad_request_drop(held[0]);
-	mad_async_destroy(other);
+	mad_request_free(held[0]);
+	mad_async_free(other);
 }
 
 /* The thread that reads waits for its own response. */
@@ -94,7 +94,7 @@ TEST(a_loop_is_woken_when_a_blocking_call_reads_its_requests)
 	assert_int_equal(last_written()[5], IB_MAD_STS_BUSY);
 	device_time_out(device_packet(0));
 	pthread_join(asker, NULL);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 /* A thread in mad_receive_via() leads, and does not send BUSY. */
@@ -118,7 +118,7 @@ TEST(a_run_is_woken_to_send_busy)
 	join_thread(receiver);
 	mad_server_stop(server);
 	assert_int_equal(joined_count(runner), 0);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 TEST(busy_leaves_the_data_of_a_class_without_rmpp)
@@ -139,7 +139,7 @@ TEST(busy_leaves_the_data_of_a_class_without_rmpp)
 	assert_int_equal(count, 1);
 	assert_int_equal(last_written()[5], IB_MAD_STS_BUSY);
 	assert_memory_equal(last_written() + 32, sent, sizeof(sent));
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 /* BUSY would confirm a report; a Send has no response. */
@@ -156,7 +156,7 @@ TEST(sends_and_reports_beyond_the_limit_are_dropped)
 	process();
 	assert_int_equal(device_written(), 0);
 	assert_int_equal(server_stats().dropped, 2);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 /* No thread processes the engine: another engine's thread reads. */
@@ -178,12 +178,12 @@ TEST(a_storm_takes_a_bounded_amount_of_memory)
 	for (unsigned i = 0; i < 20; i++)
 		mad_async_process(other);
 	assert_int_equal(device_allocations(), before);
-	mad_async_destroy(other);
+	mad_async_free(other);
 	process();
 	assert_int_equal(count, 1024);
 	assert_int_equal(server_stats().busy, 64);
 	for (unsigned i = 0; i < count; i++)
-		mad_request_drop(held[i]);
+		mad_request_free(held[i]);
 }
 
 /* The limit of 64 MiB is for all requests that a server keeps together. */
@@ -208,16 +208,16 @@ TEST(a_server_keeps_64_mib_of_requests)
 		assert_int_equal(device_packet(i)->mad[5], IB_MAD_STS_BUSY);
 		assert_int_equal(device_packet(i)->length, IB_MAD_SIZE);
 	}
-	mad_request_drop(held[1]);
+	mad_request_free(held[1]);
 	coming.length = IB_MAD_SIZE + 1;
 	come(coming);
 	process();
 	assert_int_equal(count, 2);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 	come(coming);
 	process();
 	assert_int_equal(count, 3);
-	mad_request_drop(held[2]);
+	mad_request_free(held[2]);
 }
 
 /* Also with two servers, each with its own limit. */
@@ -237,7 +237,7 @@ TEST(a_round_hands_out_and_refuses_a_part_of_the_requests)
 	assert_int_equal(mad_async_process(async), 0);
 	for (unsigned i = 0; i < 100; i++) {
 		assert_int_equal(held[i]->tid, i + 1); /* in their order */
-		mad_request_drop(held[i]);
+		mad_request_free(held[i]);
 	}
 	mad_server_stop(server);
 
@@ -258,9 +258,9 @@ TEST(a_round_hands_out_and_refuses_a_part_of_the_requests)
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(device_written(), 100);
 	assert_int_equal(server_stats().busy, 50);
-	mad_request_drop(held[100]);
-	mad_request_drop(held[101]);
-	mad_async_destroy(other);
+	mad_request_free(held[100]);
+	mad_request_free(held[101]);
+	mad_async_free(other);
 }
 
 /* After the responses BUSY are sent, 64 more requests may wait. */
@@ -279,8 +279,8 @@ TEST(sixty_four_requests_may_wait_for_busy)
 		assert_int_equal(server_stats().busy, 64 * round);
 	}
 	assert_int_equal(count, 1);
-	mad_request_drop(held[0]);
-	mad_async_destroy(other);
+	mad_request_free(held[0]);
+	mad_async_free(other);
 }
 
 TEST(a_request_that_comes_again_is_handed_out_once)
@@ -302,8 +302,8 @@ TEST(a_request_that_comes_again_is_handed_out_once)
 	come(ping_request(7)); /* the response was lost */
 	process();
 	assert_int_equal(count, 3);
-	mad_request_drop(held[1]);
-	mad_request_drop(held[2]);
+	mad_request_free(held[1]);
+	mad_request_free(held[2]);
 }
 
 /* Even if all but the sender is the same. */
@@ -334,7 +334,7 @@ TEST(a_request_of_another_sender_is_another_one)
 		assert_int_equal(server_stats().duplicates, i + 1);
 	}
 	for (unsigned i = 0; i < 6; i++)
-		mad_request_drop(held[i]);
+		mad_request_free(held[i]);
 }
 
 /* The method, the TID, the attribute and its modifier distinguish requests of a sender. */
@@ -361,7 +361,7 @@ TEST(a_request_that_differs_in_its_header_is_another_one)
 	process();
 	assert_int_equal(server_stats().duplicates, 4);
 	for (unsigned i = 0; i < 8; i++)
-		mad_request_drop(held[i]);
+		mad_request_free(held[i]);
 }
 
 /* It has at least the 24 bytes of the common header. */

@@ -22,12 +22,12 @@ TEST(a_stop_drops_what_is_queued_and_keeps_what_is_held)
 	assert_int_equal(count, 1);
 	assert_int_equal(held[0]->tid, 1);
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ECANCELED);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 	assert_int_equal(device_written(), 0);
 	mad_server_stop(NULL);
 	/* another server may have the method */
 	server = start(ping_options(), hold, NULL);
-	mad_async_destroy(other);
+	mad_async_free(other);
 }
 
 TEST(the_first_agent_of_a_port_may_be_a_server_s)
@@ -49,7 +49,7 @@ TEST(the_first_agent_of_a_port_may_be_a_server_s)
 	assert_false(device_agent(device_fd(), 0).registered);
 	server = start(ping_options(), hold, NULL);
 	assert_true(device_agent(device_fd(), 0).registered);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	assert_false(device_agent(device_fd(), 0).registered);
 	mad_rpc_close_port(port);
 	port = first;
@@ -73,12 +73,12 @@ TEST(a_stop_leaves_the_requests_of_other_servers)
 	assert_int_equal(count, 1024);
 	for (unsigned i = 0; i < 1024; i++) {
 		assert_int_equal(held[i]->tid, 101 + i);
-		mad_request_drop(held[i]);
+		mad_request_free(held[i]);
 	}
 	assert_int_equal(device_written(), 2);
 	assert_int_equal(device_packet(0)->mad[39], 0x56); /* the OUI of the second server */
 	assert_int_equal(device_packet(1)->mad[39], 0x56);
-	mad_async_destroy(other);
+	mad_async_free(other);
 }
 
 /* The port's list has the server until the server is freed. */
@@ -86,13 +86,13 @@ TEST(a_server_is_freed_when_it_is_stopped_and_has_no_request)
 {
 	come_many(1, 3);
 	process();
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 	assert_true(port_has_servers(port));
 	mad_server_stop(server);
 	assert_true(port_has_servers(port));
-	mad_request_drop(held[1]);
+	mad_request_free(held[1]);
 	assert_true(port_has_servers(port));
-	mad_request_drop(held[2]);
+	mad_request_free(held[2]);
 	assert_false(port_has_servers(port));
 	server = start(ping_options(), hold, NULL);
 	mad_server_stop(server);
@@ -118,12 +118,12 @@ TEST(a_new_server_may_have_the_agent_of_a_stopped_one)
 	mad_server_stop(server);
 	/* the agent is not unregistered again */
 	before = device_calls(DEVICE_IOCTL);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	mad_rpc_close_port(port);
 	port = NULL;
 	assert_int_equal(device_calls(DEVICE_IOCTL) - before, 6); /* the clients */
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 /* A hook for device_on_write(), in the thread that processes the engine. */
@@ -146,7 +146,7 @@ TEST(a_server_may_be_stopped_while_busy_is_sent)
 	assert_int_equal(device_written(), 1);
 	assert_int_equal(count, 0);
 	assert_false(port_has_servers(port));
-	mad_async_destroy(other);
+	mad_async_free(other);
 }
 
 TEST(a_server_may_be_stopped_while_a_response_is_sent)
@@ -166,14 +166,14 @@ TEST(a_server_may_be_stopped_while_a_response_is_sent)
 	assert_int_equal(mad_request_respond(held[1], 0, "x", 1), -ENOMEM);
 	assert_int_equal(held[1]->tid, 2); /* the program still has the request */
 	assert_true(port_has_servers(port));
-	mad_request_drop(held[1]);
+	mad_request_free(held[1]);
 	assert_false(port_has_servers(port));
 }
 
 static int drop_while_writing(const struct device_packet *packet, void *arg)
 {
 	(void)packet;
-	mad_request_drop(arg);
+	mad_request_free(arg);
 	return 0;
 }
 
@@ -192,7 +192,7 @@ static void stop_and_respond(struct mad_server *from, struct mad_request *reques
 {
 	mad_server_stop(from);
 	assert_int_equal(mad_request_respond(request, 0, "x", 1), -ECANCELED);
-	mad_request_drop(request);
+	mad_request_free(request);
 	++*(int *)arg;
 }
 
@@ -219,7 +219,7 @@ TEST(an_engine_stops_its_own_servers_when_it_is_destroyed)
 	async = first;
 	options.oui = 0x111111;
 	start(options, hold, NULL);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = other;
 	for (unsigned id = 6; id < 10; id++)
 		assert_int_equal(device_agent(device_fd(), id).registered, id == 8);
@@ -234,7 +234,7 @@ TEST(an_engine_stops_its_own_servers_when_it_is_destroyed)
 	process();
 	assert_int_equal(count, 2);
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
-	mad_request_drop(held[1]);
+	mad_request_free(held[1]);
 }
 
 static void start_at_the_end(struct mad_async *engine, const struct mad_reply *reply, void *arg)
@@ -253,7 +253,7 @@ TEST(no_server_is_started_on_an_engine_that_is_being_destroyed)
 	int ret = 0;
 
 	submit_with(async, get_request(), 3, start_at_the_end, &ret);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	assert_int_equal(ret, -ECANCELED);
 }
@@ -262,16 +262,16 @@ TEST(held_requests_outlive_the_engine_and_the_port)
 {
 	come_many(1, 3);
 	process();
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ECANCELED);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 	mad_rpc_close_port(port);
 	port = NULL;
 	assert_int_equal(mad_request_respond(held[1], 0, "x", 1), -ECANCELED);
 	assert_int_equal(held[1]->tid, 2);
-	mad_request_drop(held[1]);
-	mad_request_drop(held[2]);
+	mad_request_free(held[1]);
+	mad_request_free(held[2]);
 }
 
 TEST(the_port_may_be_closed_before_the_engine_is_destroyed)
@@ -287,11 +287,11 @@ TEST(the_port_may_be_closed_before_the_engine_is_destroyed)
 	assert_int_equal(mad_async_process(async), -ECANCELED);
 	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -ECANCELED);
 	assert_null(none);
-	assert_int_equal(mad_async_run(async), 0);
+	assert_int_equal(mad_async_wait(async, -1), 0);
 	mad_server_stop(server);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 TEST(a_run_ends_when_the_device_is_gone)
@@ -306,8 +306,8 @@ TEST(a_run_ends_when_the_device_is_gone)
 	while (ret >= 0);
 	assert_int_equal(ret, -ENODEV);
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ENODEV);
-	mad_request_drop(held[0]);
-	assert_int_equal(mad_async_run(async), 0);
+	mad_request_free(held[0]);
+	assert_int_equal(mad_async_wait(async, -1), 0);
 }
 
 /* After a failed write, a poll with timeout 0 tells whether the device is gone. */
@@ -321,8 +321,8 @@ TEST(a_response_that_cannot_be_written_says_whether_the_device_is_gone)
 	assert_int_equal(mad_request_respond(held[1], 0, "x", 1), 0);
 	device_remove();
 	assert_int_equal(mad_request_respond(held[2], 0, "x", 1), -ENODEV);
-	mad_request_drop(held[0]);
-	mad_request_drop(held[2]);
+	mad_request_free(held[0]);
+	mad_request_free(held[2]);
 }
 
 /* The statistics count those as dropped that should get BUSY. */
@@ -345,5 +345,5 @@ TEST(a_device_that_is_gone_drops_what_is_queued)
 	assert_int_equal(count, 0);
 	mad_server_stop(server);
 	assert_false(port_has_servers(port));
-	mad_async_destroy(other);
+	mad_async_free(other);
 }

@@ -32,14 +32,14 @@ TEST(run_serves_until_the_server_is_stopped)
 	mad_server_stop(server);
 	start(ping_options(), stop_third, &calls);
 	come_many(1, 3);
-	assert_int_equal(mad_async_run(async), 3);
+	assert_int_equal(mad_async_wait(async, -1), 3);
 	assert_int_equal(device_written(), 3);
 }
 
 static void stop_run(struct mad_server *from, struct mad_request *request, void *arg)
 {
 	(void)from;
-	mad_request_drop(request);
+	mad_request_free(request);
 	++*(int *)arg;
 	mad_async_stop(async);
 }
@@ -52,11 +52,11 @@ TEST(after_a_stop_no_callback_begins)
 	server = start(ping_options(), stop_run, &calls);
 	come_many(1, 3);
 	for (int i = 1; i <= 3; i++) {
-		assert_int_equal(mad_async_run(async), -EINTR);
+		assert_int_equal(mad_async_wait(async, -1), -EINTR);
 		assert_int_equal(calls, i);
 	}
 	mad_server_stop(server);
-	assert_int_equal(mad_async_run(async), 0);
+	assert_int_equal(mad_async_wait(async, -1), 0);
 }
 
 #define RESPONDERS 4
@@ -109,7 +109,7 @@ static void linger(struct mad_server *from, struct mad_request *request, void *a
 	(void)arg;
 	in_callback = 1;
 	sleep_ms(50);
-	mad_request_drop(request);
+	mad_request_free(request);
 	in_callback = 2;
 }
 
@@ -143,7 +143,7 @@ static void *stop_it(void *arg)
 	return NULL;
 }
 
-/* A thread in mad_async_run() that has handled one request. */
+/* A thread in mad_async_wait() that has handled one request. */
 static pthread_t start_run(void)
 {
 	pthread_t runner = start_running(async);
@@ -160,11 +160,11 @@ TEST(destroying_an_engine_ends_the_run_of_its_servers)
 	pthread_t runner;
 
 	runner = start_run();
-	mad_async_destroy(async);
+	mad_async_free(async);
 	async = NULL;
 	assert_int_equal(joined_count(runner), 1);
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ECANCELED);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 TEST(the_run_of_another_thread_ends_with_the_last_server)
@@ -174,7 +174,7 @@ TEST(the_run_of_another_thread_ends_with_the_last_server)
 	runner = start_run();
 	mad_server_stop(server);
 	assert_int_equal(joined_count(runner), 1);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 /* After the callback, its thread continues with another server, and does not return. */
@@ -198,13 +198,13 @@ TEST(a_stop_ends_with_its_callback_although_run_goes_on)
 		sleep_ms(1);
 	mad_server_stop(server);
 	assert_int_equal(joined_count(runner), 2);
-	mad_request_drop(held[0]);
-	mad_request_drop(held[1]);
+	mad_request_free(held[0]);
+	mad_request_free(held[1]);
 }
 
 static void *destroy(void *arg)
 {
-	mad_async_destroy(arg);
+	mad_async_free(arg);
 	return NULL;
 }
 
@@ -229,7 +229,7 @@ TEST(an_engine_may_be_destroyed_while_a_server_is_stopped)
 		pthread_join(runner, NULL);
 		pthread_join(stopper, NULL);
 		pthread_join(destroyer, NULL);
-		mad_request_drop(held[0]);
+		mad_request_free(held[0]);
 		assert_false(port_has_servers(port));
 		async = mad_async_create(port);
 		server = start(ping_options(), hold, NULL);
@@ -254,8 +254,8 @@ TEST(others_get_their_responses_during_a_callback)
 	sem_post(&gate.leave);
 	mad_async_stop(async);
 	pthread_join(runner, NULL);
-	mad_request_drop(held[0]);
-	mad_request_drop(held[1]);
+	mad_request_free(held[0]);
+	mad_request_free(held[1]);
 }
 
 /* --- children ------------------------------------------------------------------- */
@@ -264,7 +264,7 @@ TEST(others_get_their_responses_during_a_callback)
 
 static int end_all(void)
 {
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	return 0;
 }
@@ -274,8 +274,8 @@ static int respond_in_child(void)
 	EXPECT(server_stats().held == 2);
 	EXPECT(server_stats().queued == 0);
 	EXPECT(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
-	mad_request_drop(held[0]);
-	mad_request_drop(held[1]);
+	mad_request_free(held[0]);
+	mad_request_free(held[1]);
 	mad_server_stop(server);
 	return end_all();
 }
@@ -286,7 +286,7 @@ TEST(a_child_has_no_servers)
 	process();
 	run_in_child(respond_in_child);
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
-	mad_request_drop(held[1]);
+	mad_request_free(held[1]);
 }
 
 /* Another engine of the port, whose thread reads the messages. */
@@ -309,9 +309,9 @@ static int expect_nothing_queued(void)
 	EXPECT(device_calls(DEVICE_IOCTL) == calls); /* the agent is the parent's */
 	EXPECT(!port_has_servers(port));
 	/* without a server, there is nothing to wait for */
-	EXPECT(mad_async_run(async) == 0);
+	EXPECT(mad_async_wait(async, -1) == 0);
 	EXPECT(count == 0);
-	mad_async_destroy(reading);
+	mad_async_free(reading);
 	return end_all();
 }
 
@@ -326,7 +326,7 @@ TEST(a_child_has_no_queued_requests)
 	assert_int_equal(device_written(), 2);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(mad_request_respond(held[i], 0, "x", 1), 0);
-	mad_async_destroy(reading);
+	mad_async_free(reading);
 }
 
 static int close_without_stop(void)
@@ -338,8 +338,8 @@ static int close_without_stop(void)
 	EXPECT(device_calls(DEVICE_IOCTL) == calls); /* the agents are the parent's */
 	EXPECT(server_stats().held == 1);
 	EXPECT(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
-	mad_request_drop(held[0]);
-	mad_async_destroy(async);
+	mad_request_free(held[0]);
+	mad_async_free(async);
 	return 0;
 }
 
@@ -354,7 +354,7 @@ TEST(a_child_may_close_the_port_before_the_engine_ends)
 static int drop_held(void)
 {
 	EXPECT(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 	EXPECT(!port_has_servers(port));
 	return end_all();
 }
@@ -365,7 +365,7 @@ TEST(a_child_may_drop_requests_of_a_server_that_was_stopped)
 	process();
 	mad_server_stop(server);
 	run_in_child(drop_held);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 /* A thread of the parent was in a call for the port: all calls fail at once. */
@@ -373,7 +373,7 @@ static int call_in_vain(void)
 {
 	EXPECT(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
 	mad_server_stop(server);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 	return end_all();
 }
 
@@ -391,7 +391,7 @@ TEST(a_child_does_not_wait_for_a_callback_of_the_parent)
 	sem_post(&gate.leave);
 	mad_server_stop(server);
 	pthread_join(runner, NULL);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 static void *lock_at_gate(void *arg)
@@ -413,7 +413,7 @@ TEST(a_child_does_not_free_a_server_that_a_thread_was_changing)
 	run_in_child(call_in_vain);
 	sem_post(&gate.leave);
 	pthread_join(thread, NULL);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 }
 
 #endif

@@ -562,15 +562,15 @@ TEST(a_late_request_of_an_engine_gives_its_place_to_a_blocking_call)
 	ib_rpc_t rpc = set_request();
 
 	mad_rpc_set_retries(port, 1);
-	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
 	rpc.timeout = 20;
 	submit(async, rpc, 2, &outcome, NULL);
 	device_on_write(echo, NULL);
 	assert_int_equal(set(5), 0);
 	assert_int_equal(outcome.calls, 0);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(outcome.error, -ETIMEDOUT);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 /* --- signals, faults ------------------------------------------------------------ */
@@ -666,7 +666,7 @@ TEST(a_device_that_has_gone_cannot_be_written_to)
 /* The rate does not allow the request yet, and the device will never be written to. */
 TEST(a_device_that_has_gone_makes_no_request_wait_for_its_time)
 {
-	assert_int_equal(mad_port_set_rate(port, 1), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_RATE, 1), 0);
 	device_on_write(echo, NULL);
 	assert_int_equal(get(5), 0);
 	device_remove();

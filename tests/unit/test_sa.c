@@ -54,7 +54,7 @@ TEST(the_sm_key_has_its_place_and_is_not_the_m_key)
 	ib_sa_call_t call = {.method = IB_MAD_METHOD_GET, .attrid = IB_SA_ATTR_NODERECORD};
 
 	smp_mkey_set(fixture.port, 0x9999999999999999);
-	mad_port_set_sa_key(fixture.port, 0x1122334455667788);
+	mad_port_set(fixture.port, MAD_PORT_SA_KEY, 0x1122334455667788);
 	assert_non_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
 	expect_mad(0, "0:01030201 17:11 36:1122334455667788 56:a1 255:c3");
 }

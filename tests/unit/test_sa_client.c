@@ -151,7 +151,7 @@ static int setup(void)
 
 static void reopen(int *classes, int count)
 {
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(fixture.port);
 	fixture.port = mad_rpc_open_port(NULL, 0, classes, count);
 	async = mad_async_create(fixture.port);
@@ -159,7 +159,7 @@ static void reopen(int *classes, int count)
 
 static int teardown(void)
 {
-	mad_async_destroy(async);
+	mad_async_free(async);
 	return fixture_teardown();
 }
 
@@ -766,7 +766,7 @@ static void expect(unsigned first, unsigned end, int error)
 
 static void run_and_expect(unsigned first, unsigned end, int error)
 {
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	expect(first, end, error);
 }
 
@@ -781,7 +781,7 @@ TEST(requests_of_an_engine_share_one_port_info)
 {
 	submit(0, MANY, IB_MAD_METHOD_GET, &nodes, NULL);
 	assert_int_equal(subnet.requests, 0);
-	assert_true(mad_async_run(async) >= MANY);
+	assert_true(mad_async_wait(async, -1) >= MANY);
 	expect(0, MANY, 0);
 	assert_int_equal(subnet.port_infos, 1);
 	assert_int_equal(subnet.requests, MANY);
@@ -957,7 +957,7 @@ static void cancel_oneself(struct mad_async *engine, const struct mad_sa_respons
 
 	assert_int_equal(response->error, 0);
 	assert_int_equal(mad_sa_cancel(engine, *id), -ENOENT);
-	assert_int_equal(mad_async_cancel_all(engine), 0);
+	assert_int_equal(mad_async_cancel(engine, MAD_ASYNC_ALL), 0);
 	*id = 0;
 }
 
@@ -967,7 +967,7 @@ TEST(a_request_that_is_called_back_cannot_be_cancelled)
 
 	assert_int_equal(
 		mad_sa_submit(async, IB_MAD_METHOD_GET, &nodes, cancel_oneself, &id, &id), 0);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	assert_int_equal(id, 0);
 }
 
@@ -988,7 +988,7 @@ TEST(what_is_complete_is_not_cancelled_with_all_others)
 	subnet.lid = subnet.told = 0x43;
 	submit(1, 2, IB_MAD_METHOD_GET, &nodes, NULL);
 	read_responses();
-	assert_int_equal(mad_async_cancel_all(async), 0);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
 	run_and_expect(0, 1, 0);
 	/* nor is it sent again */
 	expect(1, 2, -EIO);
@@ -1001,8 +1001,8 @@ TEST(requests_that_wait_for_the_address_are_cancelled_with_all_others)
 	uint64_t ids[12];
 
 	submit(0, 10, IB_MAD_METHOD_GET, &nodes, ids);
-	assert_int_equal(mad_async_cancel_all(async), 10);
-	assert_int_equal(mad_async_cancel_all(async), 0);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
 	assert_int_equal(mad_sa_cancel(async, ids[3]), -ENOENT);
 	submit(10, 12, IB_MAD_METHOD_GET, &nodes, ids); /* later requests are not */
 	run_and_expect(0, 10, -ECANCELED);
@@ -1016,7 +1016,7 @@ TEST(one_cancelled_request_does_not_save_the_others)
 
 	submit(0, 10, IB_MAD_METHOD_GET, &nodes, ids);
 	assert_int_equal(mad_sa_cancel(async, ids[2]), 0);
-	assert_int_equal(mad_async_cancel_all(async), 9);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
 	run_and_expect(0, 10, -ECANCELED);
 	assert_int_equal(subnet.requests, 0);
 }
@@ -1025,7 +1025,7 @@ TEST(requests_whose_address_has_just_come_are_cancelled_too)
 {
 	submit(0, 10, IB_MAD_METHOD_GET, &nodes, NULL);
 	read_responses(); /* of the PortInfo, too */
-	assert_int_equal(mad_async_cancel_all(async), 10);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
 	run_and_expect(0, 10, -ECANCELED);
 	assert_int_equal(subnet.requests, 1);
 }
@@ -1051,14 +1051,14 @@ TEST(requests_that_look_for_the_sa_again_are_cancelled)
 	submit(0, 1, IB_MAD_METHOD_GET, &nodes, NULL);
 	subnet.port_info_silent = true;
 	process_until_port_infos(2);
-	assert_int_equal(mad_async_cancel_all(async), 1);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
 	run_and_expect(0, 1, -ECANCELED);
 	subnet.port_info_silent = false;
 	assert_int_equal(get(), -ETIMEDOUT);
 	submit(0, 1, IB_MAD_METHOD_GET, &nodes, &id);
 	subnet.port_info_silent = true;
 	process_until_port_infos(subnet.port_infos + 1);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	expect(0, 1, -ECANCELED);
 	async = NULL;
 }
@@ -1086,10 +1086,10 @@ static void child_of_requests(void)
 {
 	bool right;
 
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	right = !subnet.requests && !outcomes[0].calls && are_cancelled(1, 10);
 	submit(0, 1, IB_MAD_METHOD_GET, &nodes, NULL);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 	_exit(!right || outcomes[0].calls != 1 || outcomes[0].error);
 }
 
@@ -1124,14 +1124,14 @@ TEST(the_parent_s_requests_to_the_sa_are_cancelled_once_in_a_child)
 	subnet.requests = 0;
 	child = fork();
 	if (!child) {
-		bool right =
-			mad_async_run(async) == 10 && !subnet.requests && are_cancelled(0, 10);
+		bool right = mad_async_wait(async, -1) == 10 && !subnet.requests &&
+			     are_cancelled(0, 10);
 
 		for (unsigned i = 0; i < 10; i++)
 			outcomes[i].calls = 0;
 		clock_ahead += ONE_SECOND + 10000; /* a PortInfo is read */
 		submit(0, 1, IB_MAD_METHOD_GET, &nodes, NULL);
-		mad_async_run(async);
+		mad_async_wait(async, -1);
 		right = right && outcomes[0].calls == 1 && !outcomes[0].error;
 		for (unsigned i = 1; i < 10; i++)
 			right = right && !outcomes[i].calls;
@@ -1153,13 +1153,13 @@ TEST(the_agent_of_the_sa_s_class_may_be_the_first_one)
 TEST(no_request_outlives_its_engine)
 {
 	submit(0, 5, IB_MAD_METHOD_GET, &nodes, NULL);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	expect(0, 5, -ECANCELED);
 	async = mad_async_create(fixture.port);
 	assert_int_equal(get(), 0);
 	subnet.lid = NOBODY;
 	submit(0, 5, IB_MAD_METHOD_GET, &nodes, NULL);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	expect(0, 5, -ECANCELED);
 	async = NULL;
 }
@@ -1188,7 +1188,7 @@ TEST(requests_are_not_sent_to_a_previous_address)
 {
 	assert_int_equal(get(), 0);
 	be_quick();
-	mad_port_set_window(fixture.port, MAD_WINDOW_GMP, 1);
+	mad_port_set(fixture.port, MAD_PORT_GMP_WINDOW, 1);
 	subnet.lid = subnet.told = 0x43;
 	subnet.requests = 0;
 	complete(MANY, IB_MAD_METHOD_GET, &nodes, 0);
@@ -1307,12 +1307,12 @@ TEST(without_memory_nothing_is_lost)
 		ret = mad_sa_submit(async, IB_MAD_METHOD_GETMULTI, &query, came, outcomes,
 				    NULL);
 		assert_true(ret == 0 || ret == -ENOMEM);
-		mad_async_run(async);
+		mad_async_wait(async, -1);
 		device_fail_malloc(0);
 		assert_int_equal(outcomes[0].calls, ret == 0);
 		if (!ret && !outcomes[0].error)
 			completed++;
-		mad_async_destroy(async);
+		mad_async_free(async);
 		async = mad_async_create(fixture.port);
 	}
 	assert_in_range(completed, 1, 18);
@@ -1330,10 +1330,10 @@ TEST(a_request_without_memory_does_not_wait_with_the_next)
 		device_fail_malloc(0);
 		failed += ret != 0;
 		submit(1, 2, IB_MAD_METHOD_GET, &nodes, NULL);
-		mad_async_run(async);
+		mad_async_wait(async, -1);
 		assert_int_equal(outcomes[0].calls, ret == 0);
 		expect(1, 2, 0);
-		mad_async_destroy(async);
+		mad_async_free(async);
 		async = mad_async_create(fixture.port);
 	}
 	assert_in_range(failed, 1, 8);

@@ -104,7 +104,7 @@ TEST(a_query_has_the_components_that_it_looks_for)
 		.sa = &sa_address,
 		.status = 77,
 	};
-	mad_port_set_sa_key(fixture.port, 0x1122334455667788);
+	mad_port_set(fixture.port, MAD_PORT_SA_KEY, 0x1122334455667788);
 	get_table(0);
 	assert_int_equal(device_written(), 1);
 	expect_mad(0, "0:01030212 16:1234 20:55667788 36:1122334455667788"
@@ -278,7 +278,7 @@ TEST(no_response_is_a_timeout)
 
 TEST(what_is_too_long_is_refused)
 {
-	assert_int_equal(mad_port_set_max_reply(fixture.port, 4096), 0);
+	assert_int_equal(mad_port_set(fixture.port, MAD_PORT_MAX_RESPONSE, 4096), 0);
 	sa.attribute_offset = 14;
 	sa.data_size = 4096;
 	get_table(-EMSGSIZE);

@@ -83,7 +83,7 @@ TEST(requests_that_arrive_while_others_wait_for_responses_are_kept)
 		assert_int_equal(errno, 0);
 	}
 	submit(async, get_request(), 3, &outcome, NULL);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	for (uint32_t i = 1; i <= 22; i++) {
 		umad = mad_receive_via(NULL, 0, port);
 		assert_non_null(umad);
@@ -91,7 +91,7 @@ TEST(requests_that_arrive_while_others_wait_for_responses_are_kept)
 		mad_free(umad);
 	}
 	assert_int_equal(stats_of(async).dropped, 0);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 /* The kernel keeps 200,000 messages for a handle, and the library 64 MiB of them. */
@@ -113,7 +113,7 @@ TEST(as_many_requests_are_kept_as_the_kernel_would)
 		mad_free(umad);
 	}
 	assert_null(mad_receive_via(NULL, 0, port));
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 TEST(without_memory_a_request_is_dropped_and_counted)
@@ -129,7 +129,7 @@ TEST(without_memory_a_request_is_dropped_and_counted)
 	device_fail_malloc(1);
 	assert_fails_null(mad_receive_via(NULL, 0, port), ENOMEM);
 	mad_free(mad_receive_via(NULL, 0, port)); /* it is still queued */
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 TEST(a_long_request_needs_a_buffer_of_the_library_s)

@@ -41,7 +41,7 @@ static size_t offset_in(struct mad_server_options options)
 	assert_int_equal(count, 1);
 	offset = (size_t)(held[0]->data - held[0]->mad);
 	assert_int_equal(held[0]->data_size, IB_MAD_SIZE - offset);
-	mad_request_drop(held[0]);
+	mad_request_free(held[0]);
 	mad_server_stop(started);
 	return offset;
 }

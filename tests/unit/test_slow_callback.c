@@ -19,8 +19,8 @@ static int setup(void)
 {
 	if (async_setup())
 		return -1;
-	mad_port_set_window(port, MAD_WINDOW_SMP, MANY);
-	mad_port_set_window(port, MAD_WINDOW_GMP, MANY);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, MANY);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, MANY);
 	mad_rpc_set_timeout(port, TIMEOUT_MS);
 	mad_rpc_set_retries(port, ATTEMPTS);
 	device_on_write(echo, NULL);
@@ -80,7 +80,7 @@ static void process_all(void)
 TEST(no_get_of_run_times_out_while_its_response_is_queued)
 {
 	submit_all(get_request());
-	assert_int_equal(mad_async_run(async), MANY);
+	assert_int_equal(mad_async_wait(async, -1), MANY);
 	expect_responses();
 }
 
@@ -94,7 +94,7 @@ TEST(no_get_of_an_event_loop_times_out_while_its_response_is_queued)
 TEST(no_set_times_out_while_its_response_is_queued)
 {
 	submit_all(set_request());
-	assert_int_equal(mad_async_run(async), MANY);
+	assert_int_equal(mad_async_wait(async, -1), MANY);
 	expect_responses();
 }
 
@@ -105,7 +105,7 @@ TEST(no_get_is_sent_again_while_its_response_is_queued)
 	mad_rpc_set_timeout(port, LONG_MS);
 	mad_rpc_set_retries(port, 3);
 	submit_all(get_request());
-	assert_int_equal(mad_async_run(async), MANY);
+	assert_int_equal(mad_async_wait(async, -1), MANY);
 	expect_responses();
 }
 
@@ -122,9 +122,9 @@ static void note_and_query(struct mad_async *engine, const struct mad_reply *rep
 
 TEST(a_blocking_call_of_a_slow_callback_lets_no_request_time_out)
 {
-	mad_port_set_window(port, MAD_WINDOW_SMP, MANY + 1);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, MANY + 1);
 	submit_all_for(note_and_query, get_request());
-	assert_int_equal(mad_async_run(async), MANY);
+	assert_int_equal(mad_async_wait(async, -1), MANY);
 	expect_all(MANY, 0);
 }
 
@@ -135,10 +135,10 @@ TEST(a_blocking_call_after_a_slow_callback_lets_no_request_time_out)
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(1);
 
-	mad_port_set_window(port, MAD_WINDOW_SMP, MANY + 1);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, MANY + 1);
 	submit_all(rpc);
 	assert_int_not_equal(mad_async_process(async), 0);
 	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
-	assert_int_not_equal(mad_async_run(async), 0);
+	assert_int_not_equal(mad_async_wait(async, -1), 0);
 	expect_all(MANY, 0);
 }

@@ -76,7 +76,7 @@ TEST(a_request_cancelled_before_it_was_sent_is_not_in_flight)
 {
 	uint64_t id;
 
-	mad_port_set_destination_limit(port, 1);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1);
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	submit(async, set_request(), 1, &outcomes[1], &id);
 	assert_int_equal(device_written(), 1);

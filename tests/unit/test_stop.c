@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* mad_async_wait(), mad_async_stop() and mad_async_cancel_all(). */
+/* mad_async_wait(), mad_async_stop() and mad_async_cancel(). */
 
 #include "event_loop.h"
 #include "test.h"
@@ -144,7 +144,7 @@ TEST(a_wait_ends_in_time_while_another_thread_polls)
 	respond();
 	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(joined_count(runner), 1);
-	mad_async_destroy(other);
+	mad_async_free(other);
 }
 
 static int wait_result;
@@ -159,7 +159,7 @@ static void wait_in_callback(struct mad_async *engine, const struct mad_reply *r
 TEST(wrong_arguments_are_refused)
 {
 	assert_int_equal(mad_async_wait(NULL, 0), -EINVAL);
-	assert_int_equal(mad_async_cancel_all(NULL), -EINVAL);
+	assert_int_equal(mad_async_cancel(NULL, MAD_ASYNC_ALL), -EINVAL);
 	mad_async_stop(NULL);
 	device_on_write(echo, NULL);
 	submit_with(async, set_request(), 1, wait_in_callback, NULL);
@@ -175,9 +175,9 @@ TEST(a_stop_before_a_run_ends_that_run_alone)
 	submit_some(8);
 	mad_async_stop(async);
 	mad_async_stop(async);
-	assert_int_equal(mad_async_run(async), -EINTR);
+	assert_int_equal(mad_async_wait(async, -1), -EINTR);
 	assert_int_equal(outcomes[0].calls, 0);
-	assert_int_equal(mad_async_run(async), 8);
+	assert_int_equal(mad_async_wait(async, -1), 8);
 	expect_all(8, 0);
 
 	mad_async_stop(async);
@@ -188,11 +188,11 @@ TEST(a_stop_before_a_run_ends_that_run_alone)
 TEST(a_stop_leaves_an_event_loop_alone)
 {
 	device_on_write(echo, NULL);
-	assert_int_equal(mad_async_run(async), 0);
+	assert_int_equal(mad_async_wait(async, -1), 0);
 	submit_some(8);
 	mad_async_stop(async);
 	assert_int_equal(mad_async_process(async), 8);
-	assert_int_equal(mad_async_run(async), -EINTR);
+	assert_int_equal(mad_async_wait(async, -1), -EINTR);
 }
 
 TEST(a_stop_ends_the_run_of_another_thread)
@@ -207,7 +207,7 @@ TEST(a_stop_ends_the_run_of_another_thread)
 	}
 	assert_int_equal(outcomes[0].calls, 0);
 	respond();
-	assert_int_equal(mad_async_run(async), 8);
+	assert_int_equal(mad_async_wait(async, -1), 8);
 	expect_all(8, 0);
 }
 
@@ -237,7 +237,7 @@ TEST(a_stop_ends_a_run_while_a_blocking_call_polls)
 	assert_int_equal(device_calls(DEVICE_POLL), polls);
 	respond();
 	assert_null(join_thread(leader));
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 }
 
 TEST(a_stop_ends_the_runs_of_all_threads)
@@ -257,7 +257,7 @@ TEST(a_stop_ends_the_runs_of_all_threads)
 	}
 	/* the stop was for all of them */
 	respond();
-	assert_int_equal(mad_async_run(async), 8);
+	assert_int_equal(mad_async_wait(async, -1), 8);
 }
 
 static void stop_in_callback(struct mad_async *engine, const struct mad_reply *reply, void *arg)
@@ -272,22 +272,22 @@ TEST(after_a_stop_no_callback_begins)
 		submit_with(async, set_request(), 1, stop_in_callback, &outcomes[i]);
 	respond();
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(mad_async_run(async), -EINTR);
+		assert_int_equal(mad_async_wait(async, -1), -EINTR);
 		expect_all(i + 1, 0);
 		assert_int_equal(outcomes[i + 1].calls, 0);
 	}
-	assert_int_equal(mad_async_run(async), 0);
+	assert_int_equal(mad_async_wait(async, -1), 0);
 }
 
 TEST(a_stop_does_not_keep_an_engine_from_being_destroyed)
 {
 	submit_some(3);
 	mad_async_stop(async);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	expect_all(3, -ECANCELED);
 	/* at the address of the first one */
 	async = mad_async_create(port);
-	assert_int_equal(mad_async_run(async), 0);
+	assert_int_equal(mad_async_wait(async, -1), 0);
 }
 
 /* --- signal handlers ------------------------------------------------------------ */
@@ -343,7 +343,7 @@ TEST(a_signal_handler_may_stop_at_any_time)
 	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
 	while (signals < 100 || stopped < 10) {
 		submit_some(8);
-		while ((ret = mad_async_run(async)) == -EINTR)
+		while ((ret = mad_async_wait(async, -1)) == -EINTR)
 			stopped++;
 		assert_true(ret >= 0 && ret <= 8);
 		completed += 8;
@@ -374,7 +374,7 @@ static int child_that_stops(void)
 {
 	mad_async_stop(async);
 	/* a thread of the parent was in a call for the port */
-	if (mad_async_run(async) != -ECANCELED || mad_async_process(async) != -ECANCELED)
+	if (mad_async_wait(async, -1) != -ECANCELED || mad_async_process(async) != -ECANCELED)
 		return __LINE__;
 	return mad_async_timeout_ms(async) == -ECANCELED ? 0 : __LINE__;
 }
@@ -402,20 +402,20 @@ TEST(requests_in_any_state_are_cancelled)
 	device_respond(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
 	device_respond(device_packet(1), 0, 0, NULL, 0);
 	read_messages(port, 2);
-	assert_int_equal(mad_async_cancel_all(async), 19);
-	assert_int_equal(mad_async_cancel_all(async), 0);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
 	assert_int_equal(mad_async_wait(async, 0), 20);
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(outcomes[i].calls, 1);
 		assert_int_equal(outcomes[i].error, i == 1 ? 0 : -ECANCELED);
 	}
 	assert_int_equal(stats_of(async).busy, 1);
-	assert_int_equal(mad_async_cancel_all(async), 0);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
 	/* the engine continues to work */
 	memset(outcomes, 0, sizeof(outcomes));
 	respond();
 	submit_some(8);
-	assert_int_equal(mad_async_run(async), 8);
+	assert_int_equal(mad_async_wait(async, -1), 8);
 	expect_all(8, 0);
 }
 
@@ -425,7 +425,7 @@ static void cancel_in_callback(struct mad_async *engine, const struct mad_reply 
 			       void *arg)
 {
 	note(engine, reply, arg);
-	cancelled_in_callback = mad_async_cancel_all(engine);
+	cancelled_in_callback = mad_async_cancel(engine, MAD_ASYNC_ALL);
 }
 
 TEST(a_callback_may_cancel_all)
@@ -433,8 +433,8 @@ TEST(a_callback_may_cancel_all)
 	submit_with(async, set_request(), 1, cancel_in_callback, &outcomes[50]);
 	submit_some(40);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), 41);
-	assert_int_equal(cancelled_in_callback, 40);
+	assert_int_equal(mad_async_wait(async, -1), 41);
+	assert_int_equal(cancelled_in_callback, 0);
 	assert_int_equal(outcomes[50].error, 0);
 	expect_all(40, -ECANCELED);
 }
@@ -445,7 +445,7 @@ TEST(cancelling_all_ends_the_run_of_another_thread)
 
 	submit_some(40);
 	runner = start_leading();
-	assert_int_equal(mad_async_cancel_all(async), 40);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
 	assert_int_equal(joined_count(runner), 40);
 	expect_all(40, -ECANCELED);
 }
@@ -456,10 +456,10 @@ TEST(cancelling_all_leaves_other_engines_alone)
 
 	submit_some(4);
 	submit(other, set_request(), 1, &outcomes[10], NULL);
-	assert_int_equal(mad_async_cancel_all(async), 4);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
 	assert_int_equal(outcomes[10].calls, 0);
 	respond();
-	assert_int_equal(mad_async_run(other), 1);
+	assert_int_equal(mad_async_wait(other, -1), 1);
 	assert_int_equal(outcomes[10].error, 0);
-	mad_async_destroy(other);
+	mad_async_free(other);
 }

@@ -37,7 +37,7 @@ static int setup_with_id(void)
 static int teardown(void)
 {
 	umad_set_log_hook(NULL, NULL);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	return port_teardown();
 }
 
@@ -241,7 +241,7 @@ static void submit_and_run(void)
 	ib_rpc_t rpc = get_request();
 
 	mad_async_submit(async, &rpc, &to, NULL, 0, call_back_cancellably, &outcome, NULL);
-	mad_async_run(async);
+	mad_async_wait(async, -1);
 }
 
 TEST(mad_async_run_calls_back_although_its_thread_is_cancelled)

@@ -37,7 +37,7 @@ static int setup(void)
 		return -1;
 	memset(outcomes, 0, sizeof(outcomes));
 	set_late_after(QUICK);
-	mad_port_set_window(port, MAD_WINDOW_GMP, MANY);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, MANY);
 	async = mad_async_create(port);
 	return async ? 0 : -1;
 }
@@ -50,7 +50,7 @@ static int teardown(void)
 		device_remove();
 		pthread_join(leader, NULL);
 	}
-	mad_async_destroy(async);
+	mad_async_free(async);
 	return port_teardown();
 }
 
@@ -107,7 +107,7 @@ TEST(process_reads_all_before_it_judges_timers)
 TEST(run_reads_all_before_it_judges_timers)
 {
 	leave_unread();
-	assert_int_equal(mad_async_run(async), MANY);
+	assert_int_equal(mad_async_wait(async, -1), MANY);
 	expect_nothing_sent_again();
 }
 
@@ -169,7 +169,7 @@ TEST(a_request_took_as_long_as_its_write_that_failed)
 	assert_int_equal(mad_async_submit(async, &rpc, &to, data, sizeof(data), note_elapsed,
 					  &elapsed, NULL),
 			 0);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(elapsed, 2000);
 }
 
@@ -230,7 +230,7 @@ TEST(run_reads_all_beside_a_leader_that_does_not_run)
 {
 	begin_to_lead();
 	leave_unread();
-	assert_int_equal(mad_async_run(async), MANY);
+	assert_int_equal(mad_async_wait(async, -1), MANY);
 	expect_nothing_sent_again();
 }
 

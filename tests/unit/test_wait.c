@@ -323,7 +323,7 @@ GATE_TEST(while_one_thread_calls_back_others_go_on)
 	assert_int_equal(joined_count(runner), 3);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(outcomes[i].calls, 1);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 /* --- responses that arrive before write() returns ------------------------------- */
@@ -412,7 +412,7 @@ GATE_TEST(an_engine_s_end_waits_for_what_is_being_written)
 	pthread_create(&canceller.thread, NULL, submit_slowly, &canceller);
 	wait_for(&gate.entered);
 	sem_post(&gate.leave);
-	mad_async_destroy(canceller.async);
+	mad_async_free(canceller.async);
 	join(canceller.thread);
 	assert_int_equal(canceller.outcome.calls, 2);
 }
@@ -460,7 +460,7 @@ static void expect_crowd(struct crowd *crowd, int error)
 		assert_int_equal(crowd->outcomes[i].calls, 1);
 		assert_int_equal(crowd->outcomes[i].error, -error);
 	}
-	mad_async_destroy(crowd->async);
+	mad_async_free(crowd->async);
 }
 
 TEST(a_port_that_is_closed_lets_everybody_go)
@@ -570,7 +570,7 @@ TEST(an_event_loop_goes_with_any_number_of_threads)
 		expect_good(&askers[i]);
 	expect_responses(outcomes, THREADS * REQUESTS);
 	assert_int_equal(stats_of(async).completed, THREADS * REQUESTS);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	free(outcomes);
 }
 
@@ -586,7 +586,7 @@ static void *process_all(void *arg)
 	struct looper *looper = arg;
 
 	while (*looper->completed < THREADS * REQUESTS) {
-		int ret = looper->runs ? mad_async_run(looper->async)
+		int ret = looper->runs ? mad_async_wait(looper->async, -1)
 				       : mad_async_process(looper->async);
 
 		*looper->completed += ret;
@@ -615,7 +615,7 @@ TEST(any_number_of_threads_may_process_and_run_an_engine)
 	stop_submitting(submitters);
 	assert_int_equal(completed, THREADS * REQUESTS);
 	expect_responses(outcomes, THREADS * REQUESTS);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	free(outcomes);
 }
 
@@ -642,7 +642,7 @@ TEST(callbacks_of_an_engine_come_one_at_a_time)
 	atomic_int completed = 0;
 
 	device_on_write(echo, NULL);
-	mad_port_set_destination_limit(port, 1000);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1000);
 	for (int i = 0; i < 4; i++) {
 		loopers[i] =
 			(struct looper){.async = async, .completed = &completed, .runs = i & 1};
@@ -654,7 +654,7 @@ TEST(callbacks_of_an_engine_come_one_at_a_time)
 		join(loopers[i].thread);
 	assert_int_equal(outcome.calls, THREADS * REQUESTS);
 	assert_int_equal(outcome.status, 0);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 TEST(engines_of_several_threads_share_a_port)
@@ -676,7 +676,7 @@ TEST(engines_of_several_threads_share_a_port)
 		assert_int_equal(joined_count(runners[i]), REQUESTS);
 	expect_responses(outcomes, THREADS * REQUESTS);
 	for (int i = 0; i < THREADS; i++)
-		mad_async_destroy(engines[i]);
+		mad_async_free(engines[i]);
 	free(outcomes);
 }
 
@@ -688,7 +688,7 @@ GATE_TEST(what_becomes_possible_during_a_callback_is_done_after_it)
 	struct receiver leader;
 	pthread_t runner;
 
-	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
 	start_receiving(&leader, -1);
 	submit_with(async, set_request(), 1, call_back_at_gate, &outcomes[0]);
 	submit(async, set_request(), 2, &outcomes[1], NULL);
@@ -705,7 +705,7 @@ GATE_TEST(what_becomes_possible_during_a_callback_is_done_after_it)
 	sem_post(&gate.leave);
 	assert_int_equal(joined_count(runner), 3);
 	stop_receiving(&leader);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 TEST(an_event_loop_is_told_what_other_threads_do)
@@ -738,7 +738,7 @@ TEST(an_event_loop_is_told_what_other_threads_do)
 	assert_int_equal(poll(&wake, 1, 0), 1);
 	assert_int_equal(mad_async_process(async), 1);
 	stop_receiving(&receiver);
-	mad_async_destroy(async);
+	mad_async_free(async);
 }
 
 TEST(an_engine_may_end_while_another_thread_runs_it)
@@ -754,7 +754,7 @@ TEST(an_engine_may_end_while_another_thread_runs_it)
 			submit(async, set_request(), 1, &outcomes[i], NULL);
 		runner = start_running(async);
 		wait_for_users(1);
-		mad_async_destroy(async);
+		mad_async_free(async);
 		assert_int_equal(joined_count(runner), THREADS);
 		for (int i = 0; i < THREADS; i++) {
 			assert_int_equal(outcomes[i].calls, 1);
@@ -810,7 +810,7 @@ GATE_TEST(a_queued_call_does_not_wait_for_the_callback_of_a_run)
 	struct outcome outcome = {0};
 	pthread_t receiver, callers[2], runner;
 
-	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 1);
 	receiver = start_receiver();
 	for (intptr_t i = 0; i < 2; i++) {
 		pthread_create(&callers[i], NULL, make_smp, (void *)(i + 1));
@@ -831,7 +831,7 @@ GATE_TEST(a_queued_call_does_not_wait_for_the_callback_of_a_run)
 		pthread_join(callers[i], NULL);
 	device_remove();
 	pthread_join(receiver, NULL);
-	mad_async_destroy(engine);
+	mad_async_free(engine);
 }
 
 #ifndef NO_CHILDREN
@@ -892,13 +892,13 @@ PORT_TEST(a_run_in_a_child_leads_after_another_thread)
 
 	submit_with(engine, set_request(), 1, fork_in_callback, NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
-	ret = mad_async_run(engine);
+	ret = mad_async_wait(engine, -1);
 	if (!child.pid)
 		end_without_leak_check(ret != 2 || child.outcome.calls != 1 ||
 				       child.outcome.error);
 	assert_true(WIFSIGNALED(child.status));
 	assert_int_equal(WTERMSIG(child.status), SIGKILL);
-	mad_async_destroy(engine);
+	mad_async_free(engine);
 }
 
 #endif

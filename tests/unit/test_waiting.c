@@ -149,7 +149,7 @@ TEST(a_receiver_is_not_woken_for_requests_that_wait_for_the_rate)
 	unsigned polls = device_calls(DEVICE_POLL);
 	pthread_t thread;
 
-	assert_int_equal(mad_port_set_rate(port, 1), 0);
+	assert_int_equal(mad_port_set(port, MAD_PORT_RATE, 1), 0);
 	thread = start_thread(receive_one, NULL);
 	wait_for_poll(polls);
 	for (int i = 0; i < 3; i++)
@@ -198,7 +198,7 @@ TEST(a_loop_that_is_not_told_of_messages_looks_every_20_ms)
 	queue_message(2);
 	assert_true(is_woken(fd, LONG_MS));
 	assert_int_equal(mad_async_process(async), 0);
-	mad_async_destroy(told);
+	mad_async_free(told);
 }
 
 /* --- children ------------------------------------------------------------------- */
@@ -224,18 +224,18 @@ static int calls_fail_with_ecanceled(void)
 		return __LINE__;
 	if (mad_async_process(async) != -ECANCELED || mad_async_timeout_ms(async) != -ECANCELED)
 		return __LINE__;
-	if (mad_async_wait(async, 0) != -ECANCELED || mad_async_run(async) != -ECANCELED)
+	if (mad_async_wait(async, 0) != -ECANCELED || mad_async_wait(async, -1) != -ECANCELED)
 		return __LINE__;
 	if (mad_async_cancel(async, 1) != -ECANCELED ||
-	    mad_async_cancel_all(async) != -ECANCELED)
+	    mad_async_cancel(async, MAD_ASYNC_ALL) != -ECANCELED)
 		return __LINE__;
 	if (mad_async_get_stats(async, &stats, sizeof(stats)) != -ECANCELED)
 		return __LINE__;
 	if (mad_async_wake_fd(async) != -ECANCELED || mad_async_poll_fd(async) != -ECANCELED)
 		return __LINE__;
-	if (mad_port_set_window(port, MAD_WINDOW_SMP, 1) != -ECANCELED ||
-	    mad_port_set_destination_limit(port, 1) != -ECANCELED ||
-	    mad_port_set_rate(port, 1) != -ECANCELED)
+	if (mad_port_set(port, MAD_PORT_SMP_WINDOW, 1) != -ECANCELED ||
+	    mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1) != -ECANCELED ||
+	    mad_port_set(port, MAD_PORT_RATE, 1) != -ECANCELED)
 		return __LINE__;
 	if (call_lid(3) != ECANCELED)
 		return __LINE__;
@@ -246,7 +246,7 @@ static int calls_fail_with_ecanceled(void)
 	if (mad_async_create(port) || errno != ECANCELED)
 		return __LINE__;
 	mad_async_stop(async);
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	return fcntl(fd, F_GETFD) < 0 ? __LINE__ : 0;
 }
@@ -254,7 +254,7 @@ static int calls_fail_with_ecanceled(void)
 static void *wait_in_run(void *arg)
 {
 	(void)arg;
-	return mad_async_run(async) >= 0 ? NULL : arg;
+	return mad_async_wait(async, -1) >= 0 ? NULL : arg;
 }
 
 static void *wait_in_rpc(void *arg)
@@ -344,7 +344,7 @@ TEST(a_callback_may_fork)
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	count = mad_async_process(async);
 	if (!forked) {
-		count += mad_async_run(async);
+		count += mad_async_wait(async, -1);
 		if (count != 3 || outcomes[1].error != -ECANCELED || outcomes[2].calls != 1 ||
 		    outcomes[2].error || call_lid(3))
 			_exit(1);
@@ -353,7 +353,7 @@ TEST(a_callback_may_fork)
 	expect_end_of_child(forked);
 	assert_int_equal(count, 1);
 	device_respond(device_packet(1), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(outcomes[1].error, 0);
 }
 
@@ -389,7 +389,7 @@ TEST(a_callback_may_not_fork_a_port_that_others_use)
 static void *run(void *arg)
 {
 	(void)arg;
-	return (void *)(intptr_t)mad_async_run(async);
+	return (void *)(intptr_t)mad_async_wait(async, -1);
 }
 
 /* The state of a process with a closed standard input: the child's own descriptor has number 0.
@@ -420,7 +420,7 @@ static int child_with_number_0(void)
 		if ((intptr_t)ret != -EINTR)
 			return __LINE__;
 	}
-	mad_async_destroy(async);
+	mad_async_free(async);
 	mad_rpc_close_port(port);
 	return fcntl(0, F_GETFD) >= 0 ? __LINE__ : 0;
 }
@@ -445,7 +445,7 @@ static int child_that_wakes_its_thread(void)
 	if (pthread_create(&thread, NULL, run, NULL))
 		return __LINE__;
 	wait_for_poll(polls);
-	if (mad_async_cancel_all(async) != 1)
+	if (mad_async_cancel(async, MAD_ASYNC_ALL))
 		return __LINE__;
 	ret = join_thread(thread);
 	return (intptr_t)ret == 1 ? 0 : __LINE__;

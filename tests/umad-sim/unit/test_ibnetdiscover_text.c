@@ -70,10 +70,10 @@ static void assert_same_node(const struct graph_node *node, const struct mad_fab
 		assert_int_equal(node->enhanced_port0, other->enhanced_port0);
 		assert_int_equal(ports[0].lid, other->lid);
 		assert_int_equal(ports[0].lmc, other->lmc);
-		assert_int_equal(ports[0].guid, mad_fabric_port(other, 0)->guid);
+		assert_int_equal(ports[0].guid, mad_fabric_get_port(other, 0)->guid);
 	}
 	for (unsigned int i = 1; i <= node->port_count; i++)
-		assert_same_port(&ports[i], mad_fabric_port(other, i));
+		assert_same_port(&ports[i], mad_fabric_get_port(other, i));
 }
 
 static void load_with_both(const char *text)
@@ -92,7 +92,7 @@ static void load_with_both(const char *text)
 		fail_msg("topology_read(): %s in\n%s", error.text, text);
 	assert_int_equal(graph.node_count, mad_fabric_node_count(fabric));
 	for (uint32_t i = 0; i < graph.node_count; i++)
-		assert_same_node(&graph.nodes[i], mad_fabric_node(fabric, i));
+		assert_same_node(&graph.nodes[i], mad_fabric_get_node(fabric, i));
 }
 
 /* --- forms of lines ----------------------------------------------------------------- */
