@@ -78,9 +78,11 @@ static void finish_unlocking(struct mad_async *engine)
 		pthread_cond_wait(&engine->changed, &port->lock);
 	engine_begin_processing(engine);
 	/* another thread may be writing a request, or may not have seen "ending" yet */
-	while (engine->listener.open || engine->users > 1)
-		if (!engine_call_back_unlocking(engine, BATCH))
+	while (engine->listener.open || engine->listener.calls || engine->users > 1) {
+		engine_run_operations_unlocking(engine, BATCH);
+		if (!engine_call_back_unlocking(engine, BATCH) && !engine->listener.calls)
 			pthread_cond_wait(&engine->changed, &port->lock);
+	}
 }
 
 EXPORT void mad_async_free(struct mad_async *async)
@@ -106,6 +108,7 @@ EXPORT void mad_async_free(struct mad_async *async)
 	list_leave(&async->listener.loops);
 	listener_close(&async->listener);
 	pool_free(&async->pool);
+	pool_free(&async->numbers);
 	if (async->sa)
 		async->sa->free(async->sa);
 	list_move_last(&port->retired, &async->listener.all);

@@ -34,6 +34,8 @@ static struct async_request *async_request_of(struct port_request *request)
 
 /* --- entering and leaving ------------------------------------------------------- */
 
+static void cancel_operations(struct mad_async *engine);
+
 /*
  * In a child of fork(), after the port has cancelled its requests. The fork may have been in a
  * callback: this thread does not process any more.
@@ -42,6 +44,7 @@ static void become_inherited(struct mad_async *engine)
 {
 	engine->forks = engine->port->forks;
 	engine->listener.processing = false;
+	cancel_operations(engine);
 	if (engine->sa)
 		engine->sa->cancel_all(engine->sa, engine);
 }
@@ -176,6 +179,131 @@ void engine_end_timers_unlocking(struct mad_async *engine)
 		timer->ended(timer);
 		port_lock(port);
 	}
+}
+
+/* --- operations ----------------------------------------------------------------- */
+
+/* In the number of an operation; no pool has so many places that a request's has it. */
+#define OPERATION (UINT64_C(1) << 31)
+
+struct number {
+	struct pool_entry entry;
+	struct engine_operation *operation;
+};
+
+int operation_begin(struct mad_async *engine, struct engine_operation *operation, uint64_t *id)
+{
+	struct number *number;
+
+	if (engine->ending)
+		return -ECANCELED;
+	number = pool_get(&engine->numbers);
+	if (!number)
+		return -ENOMEM;
+	number->operation = operation;
+	operation->id = pool_id(&number->entry) | OPERATION;
+	operation->cancelled = false;
+	operation->later = NULL;
+	list_init(&operation->call);
+	list_add_last(&engine->operations, &operation->all);
+	if (id)
+		*id = operation->id;
+	return 0;
+}
+
+bool operation_end(struct mad_async *engine, struct engine_operation *operation)
+{
+	pool_put(&engine->numbers, pool_find(&engine->numbers, operation->id & ~OPERATION));
+	list_remove(&operation->all);
+	list_leave(&operation->call);
+	if (engine->ending)
+		pthread_cond_broadcast(&engine->changed);
+	return operation->cancelled;
+}
+
+/* The thread that processes the engine calls a function of the operation. */
+static void add_call(struct mad_async *engine, struct engine_operation *operation)
+{
+	if (list_is_empty(&operation->call))
+		list_add_last(&engine->calls, &operation->call);
+	engine->listener.calls = true;
+	if (engine->ending)
+		pthread_cond_broadcast(&engine->changed);
+	port_tell_engine(engine->port, &engine->listener, false);
+}
+
+void operation_later(struct mad_async *engine, struct engine_operation *operation,
+		     void (*later)(struct engine_operation *operation))
+{
+	operation->later = later;
+	add_call(engine, operation);
+}
+
+int engine_operation_begin(struct mad_async *engine, struct engine_operation *operation,
+			   uint64_t *id)
+{
+	int cancel_state, ret = engine_enter(engine, &cancel_state);
+
+	if (ret)
+		return ret;
+	ret = operation_begin(engine, operation, id);
+	engine_leave(engine, cancel_state);
+	return ret;
+}
+
+bool engine_operation_end(struct mad_async *engine, struct engine_operation *operation)
+{
+	int cancel_state = engine_reenter(engine);
+	bool cancelled = operation_end(engine, operation);
+
+	engine_leave(engine, cancel_state);
+	return cancelled;
+}
+
+void engine_operation_later(struct mad_async *engine, struct engine_operation *operation,
+			    void (*later)(struct engine_operation *operation))
+{
+	int cancel_state = engine_reenter(engine);
+
+	operation_later(engine, operation, later);
+	engine_leave(engine, cancel_state);
+}
+
+static bool cancel_operation(struct mad_async *engine, struct engine_operation *operation)
+{
+	if (operation->cancelled)
+		return false;
+	operation->cancelled = true;
+	add_call(engine, operation);
+	return true;
+}
+
+static void cancel_operations(struct mad_async *engine)
+{
+	list_for_each (entry, &engine->operations)
+		cancel_operation(engine, list_entry(entry, struct engine_operation, all));
+}
+
+/* A cancelled operation ends by its function "later" if it has one, otherwise by "cancel". */
+void engine_run_operations_unlocking(struct mad_async *engine, unsigned most)
+{
+	struct ibmad_port *port = engine->port;
+	struct engine_operation *operation;
+	void (*function)(struct engine_operation *operation);
+	struct list *first;
+
+	while (most-- && engine_may_call(engine) && (first = list_pop(&engine->calls))) {
+		operation = list_entry(first, struct engine_operation, call);
+		list_init(&operation->call);
+		function = operation->later ? operation->later : operation->cancel;
+		operation->later = NULL;
+		engine->calling++;
+		port_unlock(port);
+		function(operation);
+		port_lock(port);
+		engine->calling--;
+	}
+	engine->listener.calls = !list_is_empty(&engine->calls);
 }
 
 /* --- the engine owns its requests ----------------------------------------------- */
@@ -429,7 +557,14 @@ static bool cancel_request(struct mad_async *engine, struct async_request *async
 
 int engine_cancel(struct mad_async *engine, uint64_t id)
 {
-	struct async_request *async = pool_find(&engine->pool, id);
+	struct async_request *async;
+
+	if (id & OPERATION) {
+		struct number *number = pool_find(&engine->numbers, id & ~OPERATION);
+
+		return number && cancel_operation(engine, number->operation) ? 0 : -ENOENT;
+	}
+	async = pool_find(&engine->pool, id);
 
 	return async && cancel_request(engine, async) ? 0 : -ENOENT;
 }
@@ -440,6 +575,7 @@ int engine_cancel_all(struct mad_async *engine)
 	uint32_t place = 0;
 	int count = 0;
 
+	cancel_operations(engine);
 	if (engine->sa)
 		count = engine->sa->cancel_all(engine->sa, engine);
 	while (engine->listener.open && (async = pool_next(&engine->pool, &place)))
@@ -462,6 +598,9 @@ void engine_init(struct mad_async *engine, struct ibmad_port *port)
 	listener_init(&engine->listener);
 	source_init(&engine->source, TURN);
 	pool_init(&engine->pool, sizeof(struct async_request));
+	pool_init(&engine->numbers, sizeof(struct number));
+	list_init(&engine->operations);
+	list_init(&engine->calls);
 	list_init(&engine->timers);
 	clock_cond_init(&engine->changed);
 	list_add_last(&port->listeners, &engine->listener.all);

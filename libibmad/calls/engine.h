@@ -29,6 +29,21 @@ struct engine_timer {
 	void (*ended)(struct engine_timer *timer);
 };
 
+/*
+ * What is in flight on an engine and is no single request: a request to the SA, a reading of
+ * counters, a discovery. It has a number for mad_async_cancel(). Its functions are called with
+ * the lock released by the thread that processes the engine, one at a time.
+ */
+struct engine_operation {
+	struct list all;  /* in the engine's */
+	struct list call; /* in the engine's list of calls to make; or alone */
+	uint64_t id;
+	bool cancelled;
+	/* mad_async_cancel() was called: ends the operation soon. Called once at most. */
+	void (*cancel)(struct engine_operation *operation);
+	void (*later)(struct engine_operation *operation); /* NULL: none is to be called */
+};
+
 /* The requests to the SA of an engine (sa/sa_submit.c). The lock is held in each call. */
 struct engine_part {
 	/*
@@ -46,6 +61,9 @@ struct mad_async {
 	struct source source;
 	struct ibmad_port *port;
 	struct pool pool; /* of its requests */
+	struct pool numbers;    /* of its operations */
+	struct list operations; /* that have not ended */
+	struct list calls;      /* operations that have a function to be called */
 	struct list timers;
 	unsigned queued;  /* requests that were neither sent nor called back */
 	unsigned users;   /* calls that have not returned */
@@ -89,10 +107,35 @@ int engine_submit_unlocking(struct mad_async *engine, enum public_call call,
 int engine_submit_urgent_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
 				   const ib_portid_t *dport, mad_async_fn *callback, void *arg,
 				   uint64_t *id);
-/* mad_async_cancel(): 0 or -ENOENT. */
+/* mad_async_cancel(): 0 or -ENOENT. A request's number is engine_submit_unlocking()'s. */
 int engine_cancel(struct mad_async *engine, uint64_t id);
 /* MAD_ASYNC_ALL: returns the number of requests that were cancelled. */
 int engine_cancel_all(struct mad_async *engine);
+
+/*
+ * Begins an operation, whose "cancel" is set. *id becomes its number, unless id is NULL. The
+ * lock is not held. 0, -ENOMEM, or as engine_enter().
+ */
+int engine_operation_begin(struct mad_async *engine, struct engine_operation *operation,
+			   uint64_t *id);
+/*
+ * Ends it, before its callback. True: it was cancelled, so the callback gets -ECANCELED. The
+ * lock is not held.
+ */
+bool engine_operation_end(struct mad_async *engine, struct engine_operation *operation);
+/*
+ * Has a function called soon, and not within this call: so a public call does not call back
+ * before it returns. The engine is not idle until then. The lock is not held.
+ */
+void engine_operation_later(struct mad_async *engine, struct engine_operation *operation,
+			    void (*later)(struct engine_operation *operation));
+/* The same three in a function that holds the lock. */
+int operation_begin(struct mad_async *engine, struct engine_operation *operation, uint64_t *id);
+bool operation_end(struct mad_async *engine, struct engine_operation *operation);
+void operation_later(struct mad_async *engine, struct engine_operation *operation,
+		     void (*later)(struct engine_operation *operation));
+/* Calls the functions of operations, "most" at most. */
+void engine_run_operations_unlocking(struct mad_async *engine, unsigned most);
 
 /* Calls back completed requests, "most" at most. Returns their number. */
 int engine_call_back_unlocking(struct mad_async *engine, unsigned most);

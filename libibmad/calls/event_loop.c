@@ -76,12 +76,13 @@ EXPORT int mad_async_process(struct mad_async *async)
 		count = engine_call_back_unlocking(async, BATCH);
 		count += servers_call_unlocking(async, BATCH);
 		engine_run_timers_unlocking(async);
+		engine_run_operations_unlocking(async, BATCH);
 		engine_end_processing(async);
 	} else if (!engine_is_processor(async)) {
 		/* another thread may be in a callback: the port does not wait for it */
 		serve_for_loop_unlocking(async);
 	}
-	if (!count && async->port->gone && !async->listener.open)
+	if (!count && async->port->gone && !async->listener.open && !async->listener.calls)
 		count = -async->port->gone;
 	port_tell_engine(async->port, &async->listener, true);
 	engine_leave(async, cancel_state);
@@ -95,7 +96,8 @@ static bool is_idle(const struct mad_async *engine)
 {
 	bool serves = engine->listener.servers || engine->registrations;
 
-	return !engine->listener.open && (!serves || engine->port->gone || engine->ending);
+	return !engine->listener.open && !engine->listener.calls &&
+	       (!serves || engine->port->gone || engine->ending);
 }
 
 /* Whether there is work that no timer and no message announces. */
@@ -153,6 +155,7 @@ static int run_unlocking(struct mad_async *engine, int64_t end)
 		count += engine_call_back_unlocking(engine, BATCH);
 		count += servers_call_unlocking(engine, BATCH);
 		engine_run_timers_unlocking(engine);
+		engine_run_operations_unlocking(engine, BATCH);
 		waiter->sending = true;
 		if (listener_is_stopped(&engine->listener))
 			break;

@@ -128,14 +128,16 @@ void listener_watch(struct listener *listener, int handle, bool watch)
 bool listener_has_own_work(const struct listener *listener, bool gone)
 {
 	return !list_is_empty(&listener->completed) || !list_is_empty(&listener->arrived) ||
-	       !list_is_empty(&listener->refused) || (gone && !listener->open);
+	       !list_is_empty(&listener->refused) || listener->calls ||
+	       (gone && !listener->open);
 }
 
 /* Work that another thread is doing is not announced. */
 bool listener_has_work(const struct listener *listener, const struct port_work *work)
 {
 	if (!listener->processing &&
-	    (!list_is_empty(&listener->completed) || !list_is_empty(&listener->arrived)))
+	    (!list_is_empty(&listener->completed) || !list_is_empty(&listener->arrived) ||
+	     listener->calls))
 		return true;
 	if (!listener->serving && (!list_is_empty(&listener->refused) ||
 				   (work->now && listener_serves_port(listener))))

@@ -38,6 +38,7 @@ struct listener {
 	struct list completed; /* requests that are to be called back */
 	struct list arrived;   /* requests of others that no callback got yet */
 	struct list refused;   /* requests of others that get BUSY */
+	bool calls;            /* operations of the engine have functions to be called */
 	unsigned open;         /* requests that were not called back */
 	unsigned servers;      /* servers that were not stopped */
 	unsigned serving;      /* threads that do the work of the port */
