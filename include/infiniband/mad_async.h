@@ -1,53 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * mad_async.h - many requests at once on one port: submit requests, be called back for each.
+ * mad_async.h - many requests at once on one port: submit, and be called back for each.
+ *
+ *   static void show(struct mad_async *async, const struct mad_reply *reply, void *arg)
+ *   {
+ *           if (!reply->error)
+ *                   printf("%s\n", (const char *)reply->data);
+ *   }
  *
  *   struct mad_async *async = mad_async_create(port);
- *   for each node:
- *           mad_async_submit(async, &rpc, &node->address, NULL, 0, node_info_came, node, NULL);
+ *
+ *   for (unsigned lid = 1; lid <= 1000; lid++) {
+ *           ib_portid_t node = {.lid = lid};
+ *
+ *           mad_async_get(async, &node, MAD_NODE_DESCRIPTION, 0, show, NULL, NULL);
+ *   }
  *   mad_async_wait(async, -1);
  *   mad_async_free(async);
  *
- * The library decides how many requests are in flight. A port has a window for SMPs and a
- * window for GMPs, which grow while that raises the rate of the responses and no queue of the
- * fabric overflows. One request is in flight to a node at first. More requests may be in flight
- * if the round trips show that at most one request waits at the node. Other requests are
- * queued, also those of blocking calls. Engines, blocking calls, classes and nodes take turns.
- * docs/flow-control.md describes the rules.
+ * The library decides how many requests are in flight, so that no queue of the fabric overflows
+ * (docs/flow-control.md); the others are queued.
  *
- * Memory. mad_async_free() frees an engine and closes its descriptors. The engine copies a
- * request and its data when the request is submitted. A reply and its data are freed when the
- * callback returns. mad_message_free() frees the message of mad_rpc_message(). If the port is
- * closed before its engines are destroyed, their requests complete with -ECANCELED.
+ * Threads: any number may use a port, its engines and the blocking calls at once. Callbacks run
+ * in the threads that call mad_async_process(), mad_async_wait() or mad_async_free(), one at a
+ * time for an engine, with no lock held. They may make any call but free their engine or close
+ * its port. No call calls back before it returns, unless another thread processes the engine.
+ * Signals, pthread_cancel(3) and fork(2): mad_async_create(3).
  *
- * Threads. Any number of threads may use a port at once, with several engines, with one engine,
- * and with the blocking calls of mad.h. Callbacks run in the threads that call
- * mad_async_process(), mad_async_wait(), mad_async_wait() and mad_async_free(), with no lock
- * held. An engine runs one callback at a time. A callback may submit and cancel requests, and
- * make blocking calls. A callback cannot destroy its engine, and must not close its port.
- *
- * Cancellation. A thread cannot be cancelled (pthread_cancel(3)) while it is in a call for a
- * port: the cancellation takes effect after the call has returned. To end the wait of another
- * thread, use mad_async_stop() or mad_async_cancel(), or close the port.
- *
- * Signals do not end mad_async_wait() or mad_rpc(). A signal handler ends mad_async_wait() by
- * mad_async_stop(). While several threads wait, one thread polls the port for all of them. A
- * signal ends mad_receive_via() with EINTR only in the thread that polls. So a signal certainly
- * ends mad_receive_via() only if no other thread waits.
- *
- * fork(). If another thread of the parent is in a call for a port, the port is lost in the
- * child: calls for the port and its engines fail at once with -ECANCELED (errno ECANCELED).
- * mad_async_free() does nothing, and mad_rpc_close_port() closes the device and frees no
- * memory. Otherwise the child may use the port as its parent may, and requests of the parent
- * complete in the child with -ECANCELED. Both read from one device, so the child should open
- * another port, which is never lost. A child that is forked in a callback continues the call
- * that called back.
- *
- * Servers (mad_server.h) and notices (mad_notice.h) run on an engine, too. mad_async_process()
- * calls their callbacks, and counts these calls in its result.
- *
- * Calls return 0 or more, or a negative errno.
+ * Calls return 0 or more, or a negative errno, which mad_failure_text() puts in words.
  */
 #ifndef INFINIBAND_MAD_ASYNC_H
 #define INFINIBAND_MAD_ASYNC_H
@@ -59,97 +40,95 @@
 extern "C" {
 #endif
 
-/* --- requests ------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------- */
 
 struct mad_async;
 
-/** The result of a request; mad_reply_text() returns it in words. The memory that its pointers
- * point to is freed when the callback returns. */
+/** The result of a request; valid during the callback. Members may be added. */
 struct mad_reply {
 	/**
 	 * 0            a response with status 0
 	 * -EIO         a response with another status
-	 * -ETIMEDOUT   no response came
-	 * -ECANCELED   mad_async_cancel() or mad_async_free() was called, the port was
-	 *              closed, or the process has forked
+	 * -ETIMEDOUT   no response
+	 * -ECANCELED   cancelled, engine freed, port closed, or a child of fork(2)
 	 * -ENODEV      the device is gone
-	 * -EMSGSIZE    the response is longer than mad_port_set_max_reply() allows
-	 * -EBADMSG     the response is an RMPP message that is shorter than it announced
-	 * -ELOOP       the request was redirected too often
-	 * -EHOSTUNREACH  the request was redirected to a port, and the SA knows no path to it
-	 * -EHOSTUNREACH  the request was redirected to a LID that is not unicast
-	 * -EOPNOTSUPP  a request of more than one MAD was redirected
-	 * -EMFILE, -ENFILE  the request was redirected to a GID, and no descriptor is free to
-	 *              read the address of the SA
-	 * -ENOMEM      out of memory
-	 * and the errors of umad_send()
+	 * -EMSGSIZE    the response is longer than MAD_PORT_MAX_RESPONSE
+	 * -EBADMSG     an RMPP response shorter than announced
+	 * -ELOOP, -EHOSTUNREACH, -EOPNOTSUPP, -EMFILE, -ENFILE  a redirection failed
+	 * -ENOMEM, and the errors of umad_send()
 	 */
 	int error;
-	unsigned status;    /**< of the response (IBA 13.4.7), without the direction bit */
-	const uint8_t *mad; /**< the whole response, as on the wire; NULL without a response */
-	size_t length;      /**< of mad, in bytes: 256, or the length of an RMPP message */
-	const uint8_t
-		*data;    /**< the response's bytes from the request's dataoffs on, or NULL */
-	size_t data_size; /**< of data, in bytes */
-	/** Microseconds from the last transmission with the response's ID; UINT32_MAX: more. */
-	unsigned rtt_us;
-	unsigned transmissions; /**< of the request */
-	unsigned elapsed_ms;    /**< from the first transmission to the completion */
+	unsigned status;     /**< of the response (IBA 13.4.7), without the direction bit */
+	const uint8_t *mad;  /**< the whole response, as on the wire; or NULL */
+	size_t length;       /**< of mad: 256, or the length of an RMPP message */
+	const uint8_t *data; /**< the attribute: mad from the request's dataoffs on; or NULL */
+	size_t data_size;    /**< of data */
+	unsigned rtt_us;     /**< from the last transmission; UINT32_MAX: more */
+	unsigned transmissions;
+	unsigned elapsed_ms; /**< from the first transmission to the completion */
 };
 
 /** Called once for each request. */
 typedef void mad_async_fn(struct mad_async *async, const struct mad_reply *reply, void *arg);
 
-/**
- * Creates an engine on an open port. If the port is closed before the engine is destroyed, the
- * engine's requests complete with -ECANCELED. If the call fails, it returns NULL with errno:
- * EINVAL     port is NULL
- * ENOMEM     out of memory
- * ECANCELED  the port is lost in a child of fork()
- */
+/** Creates an engine on an open port. NULL with errno: EINVAL, ENOMEM, ECANCELED. */
 struct mad_async *mad_async_create(struct ibmad_port *port);
 
 /**
- * Destroys an engine. Before that, requests that are not complete are called back with
- * -ECANCELED, and calls of other threads for the engine return: mad_async_wait() and
- * mad_async_wait() end, mad_async_submit() and mad_async_process() fail with -ECANCELED. The
- * engine's descriptors are closed: no thread may poll them any more. NULL is allowed.
+ * Cancels what is in flight, makes the last callbacks, and frees the engine; calls of other
+ * threads for it return first. NULL is a no-op, as is a call from a callback of the engine.
  */
 void mad_async_free(struct mad_async *async);
 
+/** Attributes for mad_async_get(): the management class and the AttributeID (IBA 14.2.5,
+ * 16.1.3, 16.1.4). */
+#define MAD_ATTRIBUTE(mgmt_class, attribute) ((unsigned)(mgmt_class) << 16 | (attribute))
+enum mad_attribute {
+	MAD_NODE_DESCRIPTION = MAD_ATTRIBUTE(IB_SMI_CLASS, IB_ATTR_NODE_DESC),
+	MAD_NODE_INFO = MAD_ATTRIBUTE(IB_SMI_CLASS, IB_ATTR_NODE_INFO),
+	MAD_SWITCH_INFO = MAD_ATTRIBUTE(IB_SMI_CLASS, IB_ATTR_SWITCH_INFO),
+	MAD_GUID_INFO = MAD_ATTRIBUTE(IB_SMI_CLASS, IB_ATTR_GUID_INFO),
+	MAD_PORT_INFO = MAD_ATTRIBUTE(IB_SMI_CLASS, IB_ATTR_PORT_INFO),
+	MAD_PKEY_TABLE = MAD_ATTRIBUTE(IB_SMI_CLASS, IB_ATTR_PKEY_TBL),
+	MAD_SL_TO_VL_TABLE = MAD_ATTRIBUTE(IB_SMI_CLASS, IB_ATTR_SLVL_TABLE),
+	MAD_VL_ARBITRATION_TABLE = MAD_ATTRIBUTE(IB_SMI_CLASS, IB_ATTR_VL_ARBITRATION),
+	MAD_LINEAR_FORWARDING_TABLE = MAD_ATTRIBUTE(IB_SMI_CLASS, IB_ATTR_LINEARFORWTBL),
+	MAD_MULTICAST_FORWARDING_TABLE = MAD_ATTRIBUTE(IB_SMI_CLASS, IB_ATTR_MULTICASTFORWTBL),
+	MAD_SM_INFO = MAD_ATTRIBUTE(IB_SMI_CLASS, IB_ATTR_SMINFO),
+	MAD_PORT_INFO_EXTENDED = MAD_ATTRIBUTE(IB_SMI_CLASS, IB_ATTR_PORT_INFO_EXT),
+	MAD_MLNX_EXT_PORT_INFO = MAD_ATTRIBUTE(IB_SMI_CLASS, IB_ATTR_MLNX_EXT_PORT_INFO),
+	MAD_PMA_CLASS_PORT_INFO = MAD_ATTRIBUTE(IB_PERFORMANCE_CLASS, CLASS_PORT_INFO),
+	MAD_PORT_SAMPLES_CONTROL =
+		MAD_ATTRIBUTE(IB_PERFORMANCE_CLASS, IB_GSI_PORT_SAMPLES_CONTROL),
+	MAD_PORT_COUNTERS = MAD_ATTRIBUTE(IB_PERFORMANCE_CLASS, IB_GSI_PORT_COUNTERS),
+	MAD_PORT_RCV_ERROR_DETAILS =
+		MAD_ATTRIBUTE(IB_PERFORMANCE_CLASS, IB_GSI_PORT_RCV_ERROR_DETAILS),
+	MAD_PORT_XMIT_DISCARD_DETAILS =
+		MAD_ATTRIBUTE(IB_PERFORMANCE_CLASS, IB_GSI_PORT_XMIT_DISCARD_DETAILS),
+	MAD_PORT_COUNTERS_EXTENDED =
+		MAD_ATTRIBUTE(IB_PERFORMANCE_CLASS, IB_GSI_PORT_COUNTERS_EXT),
+	MAD_PORT_EXTENDED_SPEEDS_COUNTERS =
+		MAD_ATTRIBUTE(IB_PERFORMANCE_CLASS, IB_GSI_PORT_EXT_SPEEDS_COUNTERS)
+};
+
 /**
- * Submits a request, and returns without waiting for the response.
- *
- * rpc and dport are as for mad_rpc(), and are copied. If the class is IB_CC_CLASS, rpc is an
- * ib_rpc_cc_t. payload has size bytes, which are copied to rpc->dataoffs of the MAD; it may be
- * NULL. If the class was registered with RMPP, a payload that does not fit into one MAD is sent
- * by RMPP, and every GetMulti of the SA (IBA 15.4.7) is sent by RMPP. Within an attempt, the
- * kernel sends a lost segment again after 2 s.
- *
- * rpc->timeout is the time of one attempt in milliseconds; 0 stands for the timeout of the
- * port. The number of attempts is that of the port. rpc->trid is ignored: the engine chooses
- * the transaction ID. The first transmission of each attempt has the same ID, except if the
- * kernel still holds the ID.
- *
- * A request that is never answered fails with -ETIMEDOUT after its first transmission within
- * the number of attempts times the timeout, a seventh more, and 20 ms for each attempt (3 x 1
- * s: 3.49 s), also if the port is unplugged and 1,000 requests are open. If a retransmission
- * must wait for longer, the request is sent less often. A redirection begins this time again.
- *
- * A GMP is a request of a class other than IB_SMI_CLASS and IB_SMI_DIRECT_CLASS. If dport->qp
- * is 0, a GMP is sent to QP 1. If dport->qkey is 0, a GMP has the Q_Key IB_DEFAULT_QP1_QKEY.
- *
- * If id is not NULL, *id becomes the number of the request, for mad_async_cancel(). The number
- * is not 0, and no later request of the engine has the same number.
- *
- * If the call fails, the callback is not called:
- * -EINVAL     an argument is wrong
- * -EPROTONOSUPPORT  the class is not registered on the port
- * -EMSGSIZE   neither a MAD nor RMPP can carry the payload
- * -ENOMEM     out of memory
- * -ENODEV     the device is gone
- * -ECANCELED  the port is closed, the engine is being destroyed, or the port is lost in a child
- *             of fork()
+ * Submits a Get of a standard attribute: class, method, offset and size follow from it, and the
+ * M_Key is that of the port. modifier is the AttributeModifier of an SMP (PortInfo: the port),
+ * and PortSelect of a performance attribute. dport is as for smp_query_via() and
+ * pma_query_via(); an attribute that is not listed is MAD_ATTRIBUTE(class, id) of these two
+ * classes. reply->data has 64 bytes of an SMP, 192 of a performance attribute. The rest is as
+ * for mad_async_submit().
+ */
+int mad_async_get(struct mad_async *async, const ib_portid_t *dport, unsigned attribute,
+		  unsigned modifier, mad_async_fn *callback, void *arg, uint64_t *id);
+
+/**
+ * Submits any request, and does not wait. rpc and dport are as for mad_rpc() and are copied, as
+ * are the size bytes of payload (NULL: none), which go to rpc->dataoffs; long ones go by RMPP.
+ * rpc->timeout 0 is the port's, rpc->trid is ignored, QP and Q_Key 0 of a GMP have their
+ * defaults. *id (unless NULL) becomes a number for mad_async_cancel(), never 0. Returns 0, or,
+ * with no callback, -EINVAL, -EPROTONOSUPPORT (class not registered), -EMSGSIZE, -ENOMEM,
+ * -ENODEV or -ECANCELED.
  */
 int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc, const ib_portid_t *dport,
 		     const void *payload, size_t size, mad_async_fn *callback, void *arg,
@@ -159,129 +138,45 @@ int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc, const ib_port
 #define MAD_ASYNC_ALL UINT64_MAX
 
 /**
- * Cancels what has the number id, or everything in flight (MAD_ASYNC_ALL): its callback comes
- * once, later, with -ECANCELED. Any thread and any callback may call it.
- *
- * -EINVAL     async is NULL
- * -ENOENT     it is complete, or does not exist; not with MAD_ASYNC_ALL
- * -ECANCELED  the port is lost in a child of fork()
+ * Cancels a request, an SA request, a reading, a discovery: its callback comes once, later,
+ * with -ECANCELED. Any thread and any callback may call it. -ENOENT: it is complete, cancelled,
+ * or does not exist (not with MAD_ASYNC_ALL).
  */
 int mad_async_cancel(struct mad_async *async, uint64_t id);
 
-/* --- event loops ---------------------------------------------------------------- */
+/* --- event loops ------------------------------------------------------------------ */
 
-/*
- * An event loop polls mad_async_poll_fd() for reading, and calls mad_async_process() whenever
- * the descriptor is readable, until mad_async_process() returns an error:
+/**
+ * The descriptor of an event loop: readable when mad_async_process() has something to do, also
+ * after the device is gone or the port closed. It belongs to the engine.
  *
  *   struct pollfd pollfd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
  *   do
  *           poll(&pollfd, 1, -1);
  *   while (mad_async_process(async) >= 0);
  *
- * If mad_async_poll_fd() fails with -EOPNOTSUPP, the loop polls mad_async_port_fd() and
- * mad_async_wake_fd() for at most mad_async_timeout_ms() milliseconds instead. A program with
- * one thread does not need mad_async_wake_fd().
- *
- * Any number of threads may have such a loop for one engine, and make other calls meanwhile.
- * Several engines of a port may have loops, too. Then a message wakes one loop, whose
- * mad_async_process() wakes the loop of the engine that the message is for. So a loop calls
- * mad_async_process() whenever its descriptor is readable, even if its engine has no request.
- * While a loop is busy elsewhere, other loops with requests look for messages every 20 ms. A
- * loop that polls mad_async_port_fd() itself is woken by each message.
- *
- * When the device is gone or the port is closed, the descriptors are readable, and all requests
- * are called back. Then mad_async_process() and mad_async_timeout_ms() return -ENODEV or
- * -ECANCELED.
- */
-
-/**
- * The single descriptor of an event loop: it is readable when mad_async_process() has something
- * to do. It belongs to the engine, which closes it. A child of fork() calls the function again,
- * and gets another descriptor.
- *
- * -EOPNOTSUPP  the port handle is not a descriptor of the kernel, but a number of a simulator
- *              that is preloaded
- * -EINVAL      async is NULL
- * -EMFILE      no descriptor is left in the process
- * -ENFILE      no descriptor is left in the system
- * -ENOMEM      out of memory
- * -ECANCELED   the port is closed, the engine is being destroyed, or the port is lost in a
- *              child of fork()
+ * Any number of threads and engines of a port may have such a loop. A child of fork(2) asks for
+ * its own descriptor. -EMFILE, -ENFILE, -ENOMEM, -ECANCELED.
  */
 int mad_async_poll_fd(struct mad_async *async);
 
 /**
- * The port's handle, as mad_rpc_portid() returns it: readable when a message has come.
- * -EINVAL  async is NULL
- */
-int mad_async_port_fd(const struct mad_async *async);
-
-/**
- * A descriptor that is readable when mad_async_process() has something to do for another reason
- * than a message: a timer is due, or another thread has received a response or changed the
- * state of the engine. The descriptor belongs to the engine. The errors are those of
- * mad_async_poll_fd(), except -EOPNOTSUPP.
- */
-int mad_async_wake_fd(struct mad_async *async);
-
-/**
- * Milliseconds until mad_async_process() has something to do, unless a descriptor becomes
- * readable before; 0: at once, -1: never.
- *
- * -EINVAL     async is NULL
- * -ENODEV     the device is gone, and all requests were called back
- * -ECANCELED  the port is closed, and all requests were called back; or the port is lost in a
- *             child of fork()
- */
-int mad_async_timeout_ms(struct mad_async *async);
-
-/**
- * Does a limited part of the work, and does not wait: it reads 64 messages, handles 64 timers,
- * sends 64 requests and calls back 64 requests at most. If more work is left, the next poll of
- * the event loop returns at once: mad_async_poll_fd() stays readable. mad_async_port_fd() stays
- * readable if more messages have come. Otherwise mad_async_wake_fd() stays readable, and
- * mad_async_timeout_ms() returns 0.
- *
- * Returns the number of requests that it called back. The number is 0 in a callback, and while
- * another thread calls back requests of the engine or is in mad_async_wait().
- *
- * -EINVAL     async is NULL
- * -ENODEV     the device is gone, and all requests were called back
- * -ECANCELED  the port is closed, and all requests were called back; or the engine is being
- *             destroyed; or the port is lost in a child of fork()
+ * Does a limited part of the work (64 messages, timers, requests, callbacks each), and does not
+ * wait; the descriptor stays readable if work is left. Returns the number of callbacks, or
+ * -ENODEV or -ECANCELED when the device is gone or the port closed and all callbacks were made.
  */
 int mad_async_process(struct mad_async *async);
 
 /**
- * Waits and processes until all requests of the engine are complete and the engine has no
- * server (mad_server.h) and no notices (mad_notice.h), but at most timeout_ms milliseconds. If
- * timeout_ms is 0, the call does not wait; -1 is no limit. If a callback takes longer, the call
- * returns after the callback.
- *
- * Returns the number of callbacks that it made, or
- * -ETIMEDOUT  the time is over
- * -EINTR      mad_async_stop() was called
- * -EINVAL     async is NULL
- * -EDEADLK    it was called from a callback
- * -ECANCELED  the port is lost in a child of fork()
- *
- * After -ETIMEDOUT and -EINTR no request is cancelled, and a later call continues with the
- * requests.
- * mad_async_get_stats() has the number of requests that were called back.
+ * Processes until nothing is in flight and no server, membership or notices are left, for at
+ * most timeout_ms milliseconds (-1: no limit). Returns the number of callbacks, -ETIMEDOUT,
+ * -EINTR after mad_async_stop(), or -EDEADLK in a callback. Signals do not end it.
  */
 int mad_async_wait(struct mad_async *async, int timeout_ms);
 
 /**
- * Makes mad_async_wait() and mad_async_wait() return -EINTR. It stops the calls that threads
- * are in. If no thread is in such a call, it stops the next call, so that a stop immediately
- * before the call is not lost. After a stop no callback begins. A callback that runs ends
- * first. Several stops before such a call returns count as one. A stop has no effect on
- * mad_async_process().
- *
- * Async-signal-safe, and for any thread. The stopped call returns at once. If the port handle
- * is a number of a simulator (see mad_async_poll_fd()), it returns within 100 ms. The engine
- * must not be destroyed before mad_async_stop() has returned. NULL is allowed.
+ * Makes mad_async_wait() return -EINTR at once: in all threads that are in it, or the next call
+ * if there is none. Cancels nothing. Async-signal-safe, for any thread.
  */
 void mad_async_stop(struct mad_async *async);
 
@@ -325,12 +220,7 @@ struct mad_async_stats {
 	uint64_t mismatched;
 };
 
-/**
- * size is sizeof(*stats), so that members can be added.
- *
- * -EINVAL     an argument is NULL
- * -ECANCELED  the port is lost in a child of fork()
- */
+/** Fills in size bytes, sizeof(*stats). */
 int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *stats, size_t size);
 
 #ifdef __cplusplus

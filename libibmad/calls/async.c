@@ -5,11 +5,44 @@
 #include "base/export.h"
 #include "base/report.h"
 #include "calls/engine.h"
+#include "calls/options.h"
+#include "mad/layout.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 /* --- requests ------------------------------------------------------------------- */
+
+EXPORT int mad_async_get(struct mad_async *async, const ib_portid_t *dport, unsigned attribute,
+			 unsigned modifier, mad_async_fn *callback, void *arg, uint64_t *id)
+{
+	int mgmt_class = (int)(attribute >> 16);
+	bool smp = mgmt_class == IB_SMI_CLASS;
+	uint8_t select[IB_PC_DATA_SZ] = {0};
+	ib_rpc_t rpc = {.mgtclass = mgmt_class,
+			.method = IB_MAD_METHOD_GET,
+			.attr = {.id = attribute & UINT16_MAX}};
+	ib_portid_t to;
+
+	if (!async || !dport ||
+	    (!smp && (mgmt_class != IB_PERFORMANCE_CLASS || modifier > UINT8_MAX)))
+		return -EINVAL;
+	if (!smp) {
+		rpc.dataoffs = IB_PC_DATA_OFFS;
+		rpc.datasz = IB_PC_DATA_SZ;
+		mad_set_field(select, 0, IB_PC_PORT_SELECT_F, modifier);
+		return mad_async_submit(async, &rpc, dport, select, sizeof(select), callback,
+					arg, id);
+	}
+	to = *dport;
+	to.qp = to.sl = 0;
+	rpc.mgtclass = smp_class_of(dport);
+	rpc.attr.mod = modifier;
+	rpc.dataoffs = IB_SMP_DATA_OFFS;
+	rpc.datasz = IB_SMP_DATA_SIZE;
+	rpc.mkey = options_m_key(async->port);
+	return mad_async_submit(async, &rpc, &to, NULL, 0, callback, arg, id);
+}
 
 EXPORT int mad_async_cancel(struct mad_async *async, uint64_t id)
 {
@@ -105,7 +138,6 @@ EXPORT void mad_async_free(struct mad_async *async)
 	servers_end_unlocking(async);
 	if (port->watcher == &async->listener)
 		port_set_watcher(port, NULL);
-	list_leave(&async->listener.loops);
 	listener_close(&async->listener);
 	pool_free(&async->pool);
 	pool_free(&async->numbers);

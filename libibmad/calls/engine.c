@@ -289,7 +289,7 @@ void engine_run_operations_unlocking(struct mad_async *engine, unsigned most)
 {
 	struct ibmad_port *port = engine->port;
 	struct engine_operation *operation;
-	void (*function)(struct engine_operation *operation);
+	void (*function)(struct engine_operation * operation);
 	struct list *first;
 
 	while (most-- && engine_may_call(engine) && (first = list_pop(&engine->calls))) {

@@ -60,7 +60,7 @@ struct mad_async {
 	struct owner owner;
 	struct source source;
 	struct ibmad_port *port;
-	struct pool pool; /* of its requests */
+	struct pool pool;       /* of its requests */
 	struct pool numbers;    /* of its operations */
 	struct list operations; /* that have not ended */
 	struct list calls;      /* operations that have a function to be called */

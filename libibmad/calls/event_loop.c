@@ -7,7 +7,6 @@
 #include "port/reader.h"
 
 #include <errno.h>
-#include <limits.h>
 
 /* --- processing ----------------------------------------------------------------- */
 
@@ -224,82 +223,34 @@ EXPORT void mad_async_stop(struct mad_async *async)
 	port_alert(async->port);
 }
 
-/* --- descriptors ---------------------------------------------------------------- */
+/* --- the descriptor ------------------------------------------------------------- */
 
-EXPORT int mad_async_port_fd(const struct mad_async *async)
+/* The first event loop with a descriptor watches the handle. */
+static int open_poll_fd(struct mad_async *engine)
 {
-	return async ? async->port->handle.fd : -EINVAL;
-}
-
-/*
- * The first event loop with a poll_fd watches the handle. Event loops that poll the handle
- * themselves are always told.
- */
-static int open_fd(struct mad_async *engine, bool with_handle)
-{
-	struct listener *listener = &engine->listener;
 	struct ibmad_port *port = engine->port;
-	int fd = with_handle ? listener_poll_fd(listener) : listener_wake_fd(listener);
+	int fd = listener_poll_fd(&engine->listener);
 
 	if (fd < 0)
 		return fd;
-	list_leave(&listener->loops);
-	if (listener->alarm.poll_fd < 0)
-		list_add_last(&port->loops, &listener->loops);
-	else if (!port->watcher)
-		port_set_watcher(port, listener);
-	listener_begin(listener);
+	engine->listener.blind = !port->has_descriptor;
+	if (!port->watcher)
+		port_set_watcher(port, &engine->listener);
+	listener_begin(&engine->listener);
 	return fd;
-}
-
-static int alarm_fd(struct mad_async *engine, bool with_handle)
-{
-	struct ibmad_port *port = engine->port;
-	int cancel_state, fd;
-
-	fd = engine_enter(engine, &cancel_state);
-	if (fd)
-		return fd;
-	if (port->gone == ECANCELED || engine->ending)
-		fd = -ECANCELED;
-	else if (with_handle && !port->has_descriptor)
-		fd = -EOPNOTSUPP;
-	else
-		fd = open_fd(engine, with_handle);
-	/* updates what the loop polls, which may have just been opened */
-	engine_leave(engine, cancel_state);
-	return fd;
-}
-
-EXPORT int mad_async_wake_fd(struct mad_async *async)
-{
-	return async ? alarm_fd(async, false) : -EINVAL;
 }
 
 EXPORT int mad_async_poll_fd(struct mad_async *async)
 {
-	return async ? alarm_fd(async, true) : -EINVAL;
-}
-
-EXPORT int mad_async_timeout_ms(struct mad_async *async)
-{
-	struct port_work work;
-	int cancel_state, ms;
-	int64_t next;
+	int cancel_state, fd;
 
 	if (!async)
 		return -EINVAL;
-	ms = engine_enter(async, &cancel_state);
-	if (ms)
-		return ms;
-	work = port_work(async->port);
-	next = listener_next(&async->listener, &work);
-	if (work.gone && !async->listener.open)
-		ms = -async->port->gone;
-	else if (listener_has_work(&async->listener, &work))
-		ms = 0;
-	else
-		ms = next == NEVER ? -1 : ms_until(next, clock_us(), INT_MAX);
+	fd = engine_enter(async, &cancel_state);
+	if (fd)
+		return fd;
+	fd = async->port->gone == ECANCELED || async->ending ? -ECANCELED : open_poll_fd(async);
+	/* updates what the loop polls, which may have just been opened */
 	engine_leave(async, cancel_state);
-	return ms;
+	return fd;
 }

@@ -11,13 +11,6 @@
 #include <errno.h>
 #include <stdbool.h>
 
-/* Whether a directed route begins at this port, or ends at the destination. */
-static bool is_directed(const ib_portid_t *portid)
-{
-	return portid->lid <= 0 || portid->drpath.drslid == PERMISSIVE_LID ||
-	       portid->drpath.drdlid == PERMISSIVE_LID;
-}
-
 static INLINE uint8_t *smp_rpc(int method, void *data, ib_portid_t *portid, unsigned attrid,
 			       unsigned mod, unsigned timeout, int *rstatus,
 			       const struct ibmad_port *srcport)
@@ -37,8 +30,7 @@ static INLINE uint8_t *smp_rpc(int method, void *data, ib_portid_t *portid, unsi
 		failure_refuse(IB_SMI_CLASS, EINVAL);
 		return NULL;
 	}
-	if (is_directed(portid))
-		rpc.mgtclass = IB_SMI_DIRECT_CLASS;
+	rpc.mgtclass = smp_class_of(portid);
 	/* SMPs have QP0 and VL15; the SL does not matter (IBA 14.2.1) */
 	portid->sl = 0;
 	portid->qp = 0;

@@ -76,6 +76,15 @@ static inline bool is_smp_class(int mgmt_class)
 	return mgmt_class == IB_SMI_CLASS || mgmt_class == IB_SMI_DIRECT_CLASS;
 }
 
+/* The class of an SMP: a directed route may begin at this port, or end at the destination. */
+static inline int smp_class_of(const ib_portid_t *to)
+{
+	return to->lid <= 0 || to->drpath.drslid == PERMISSIVE_LID ||
+			       to->drpath.drdlid == PERMISSIVE_LID
+		       ? IB_SMI_DIRECT_CLASS
+		       : IB_SMI_CLASS;
+}
+
 /* Whether the kernel registers a client of the class without an OUI. */
 static inline bool is_known_class(int mgmt_class)
 {

@@ -50,12 +50,8 @@ static RARE void become_inherited(struct ibmad_port *port)
 		return;
 	port->inherited = true;
 	port->watcher = NULL;
-	list_for_each (entry, &port->listeners) {
-		struct listener *listener = listener_at(entry);
-
-		listener_close(listener);
-		list_leave(&listener->loops);
-	}
+	list_for_each (entry, &port->listeners)
+		listener_close(listener_at(entry));
 	waiters_inherit(&port->waiters);
 	port_begin(port);
 	port_cancel_all(port, ECANCELED);

@@ -10,21 +10,18 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* An event loop that does not watch the handle looks at the port after this time. */
-#define LOOK_US 20000
+/* An event loop that does not watch the handle looks at the port after this time, */
+#define LOOK_US  20000
+/* or after this time if nobody can watch it. */
+#define BLIND_US 5000
 
 void listener_init(struct listener *listener)
 {
 	*listener = (struct listener){
 		.timer_at = NEVER,
 		.look_at = NEVER,
-		.alarm = {.work_fd = -1,
-			  .timer_fd = -1,
-			  .wake_fd = -1,
-			  .poll_fd = -1,
-			  .armed = NEVER},
+		.alarm = {.work_fd = -1, .timer_fd = -1, .poll_fd = -1, .armed = NEVER},
 	};
-	list_init(&listener->loops);
 	list_init(&listener->completed);
 	list_init(&listener->arrived);
 	list_init(&listener->refused);
@@ -44,28 +41,10 @@ void listener_close(struct listener *listener)
 	struct alarm *alarm = &listener->alarm;
 
 	close_one(&alarm->poll_fd);
-	close_one(&alarm->wake_fd);
 	close_one(&alarm->timer_fd);
 	close_one(&alarm->work_fd);
 	alarm->watching = alarm->signalled = false;
 	alarm->armed = NEVER;
-}
-
-/* The eventfd and the timerfd. 0 or a negative errno. */
-static int open_sources(struct listener *listener)
-{
-	struct alarm *alarm = &listener->alarm;
-	int error;
-
-	if (alarm->work_fd >= 0)
-		return 0;
-	alarm->work_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	alarm->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (alarm->work_fd >= 0 && alarm->timer_fd >= 0)
-		return 0;
-	error = errno;
-	listener_close(listener);
-	return -error;
 }
 
 static int add(int epoll, int fd)
@@ -75,36 +54,24 @@ static int add(int epoll, int fd)
 	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* An epoll descriptor of the sources. */
-static int open_epoll(struct listener *listener, int *fd)
-{
-	int epoll, error;
-
-	if (*fd >= 0)
-		return *fd;
-	error = open_sources(listener);
-	if (error)
-		return error;
-	epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (epoll < 0)
-		return -errno;
-	if (add(epoll, listener->alarm.work_fd) || add(epoll, listener->alarm.timer_fd)) {
-		error = errno;
-		close(epoll);
-		return -error;
-	}
-	*fd = epoll;
-	return epoll;
-}
-
-int listener_wake_fd(struct listener *listener)
-{
-	return open_epoll(listener, &listener->alarm.wake_fd);
-}
-
 int listener_poll_fd(struct listener *listener)
 {
-	return open_epoll(listener, &listener->alarm.poll_fd);
+	struct alarm *alarm = &listener->alarm;
+	int error;
+
+	if (alarm->poll_fd >= 0)
+		return alarm->poll_fd;
+	alarm->work_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (alarm->work_fd >= 0)
+		alarm->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (alarm->timer_fd >= 0)
+		alarm->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (alarm->poll_fd >= 0 && !add(alarm->poll_fd, alarm->work_fd) &&
+	    !add(alarm->poll_fd, alarm->timer_fd))
+		return alarm->poll_fd;
+	error = errno;
+	listener_close(listener);
+	return -error;
 }
 
 /*
@@ -115,7 +82,7 @@ void listener_watch(struct listener *listener, int handle, bool watch)
 {
 	struct alarm *alarm = &listener->alarm;
 
-	if (alarm->poll_fd < 0 || watch == alarm->watching)
+	if (alarm->poll_fd < 0 || listener->blind || watch == alarm->watching)
 		return;
 	if (watch)
 		alarm->watching = !add(alarm->poll_fd, handle);
@@ -135,9 +102,8 @@ bool listener_has_own_work(const struct listener *listener, bool gone)
 /* Work that another thread is doing is not announced. */
 bool listener_has_work(const struct listener *listener, const struct port_work *work)
 {
-	if (!listener->processing &&
-	    (!list_is_empty(&listener->completed) || !list_is_empty(&listener->arrived) ||
-	     listener->calls))
+	if (!listener->processing && (!list_is_empty(&listener->completed) ||
+				      !list_is_empty(&listener->arrived) || listener->calls))
 		return true;
 	if (!listener->serving && (!list_is_empty(&listener->refused) ||
 				   (work->now && listener_serves_port(listener))))
@@ -150,7 +116,10 @@ int64_t listener_next(const struct listener *listener, const struct port_work *w
 	int64_t next = work->next;
 
 	if (!listener_serves_port(listener))
-		next = listener->open || listener->servers ? listener->look_at : NEVER;
+		next = NEVER;
+	if ((listener->blind || !listener_serves_port(listener)) &&
+	    (listener->open || listener->servers) && listener->look_at < next)
+		next = listener->look_at;
 	if (listener->timer_at == NEVER)
 		return next;
 	if (work->gone)
@@ -160,7 +129,9 @@ int64_t listener_next(const struct listener *listener, const struct port_work *w
 
 void listener_begin(struct listener *listener)
 {
-	if (!listener_serves_port(listener))
+	if (listener->blind)
+		listener->look_at = clock_us() + BLIND_US;
+	else if (!listener_serves_port(listener))
 		listener->look_at = clock_us() + LOOK_US;
 }
 

@@ -21,10 +21,9 @@
 
 /* The descriptors that an event loop polls. */
 struct alarm {
-	int work_fd;    /* an eventfd: there is work; -1: the alarm is not open */
+	int poll_fd;    /* an epoll descriptor of the others; -1: not open */
+	int work_fd;    /* an eventfd: there is work */
 	int timer_fd;   /* a timerfd */
-	int wake_fd;    /* an epoll descriptor of both; -1: not open */
-	int poll_fd;    /* the same, and of the handle if watching; -1: not open */
 	bool watching;  /* poll_fd has the handle */
 	bool signalled; /* work_fd is readable */
 	int64_t armed;  /* the time that timer_fd is set to; NEVER */
@@ -32,9 +31,7 @@ struct alarm {
 
 /* The first member of an engine. */
 struct listener {
-	struct list all; /* first: in the port's listeners, or in its retired engines */
-	struct list
-		loops; /* in the port's list of event loops that poll the handle themselves */
+	struct list all;       /* first: in the port's listeners, or in its retired engines */
 	struct list completed; /* requests that are to be called back */
 	struct list arrived;   /* requests of others that no callback got yet */
 	struct list refused;   /* requests of others that get BUSY */
@@ -49,7 +46,8 @@ struct listener {
 	atomic_uint stops;     /* the number of mad_async_stop() calls */
 	unsigned stops_before; /* waiting: the value of "stops" that ends no wait */
 	int64_t timer_at;      /* the next of the engine's own timers; NEVER */
-	int64_t look_at;       /* another loop watches: when this one looks at the port */
+	int64_t look_at; /* when the event loop looks for messages that no descriptor tells */
+	bool blind;      /* no descriptor of the kernel tells messages: a simulator */
 	struct alarm alarm;
 };
 
@@ -71,7 +69,7 @@ void listener_close(struct listener *listener);
 
 static inline bool listener_has_alarm(const struct listener *listener)
 {
-	return listener->alarm.work_fd >= 0;
+	return listener->alarm.poll_fd >= 0;
 }
 
 /* Whether mad_async_wait() is to return. */
@@ -81,10 +79,9 @@ static inline bool listener_is_stopped(const struct listener *listener)
 }
 
 /*
- * wake_fd and poll_fd, which are opened if they are not open; or a negative errno. poll_fd is
- * readable for messages, too, if the listener watches the handle.
+ * poll_fd, which is opened if it is not open; or a negative errno. It is readable for messages,
+ * too, if the listener watches the handle.
  */
-int listener_wake_fd(struct listener *listener);
 int listener_poll_fd(struct listener *listener);
 /* Begins or ends watching the handle: poll_fd is readable for messages while it does. */
 void listener_watch(struct listener *listener, int handle, bool watch);
@@ -92,7 +89,7 @@ void listener_watch(struct listener *listener, int handle, bool watch);
 /* Whether the event loop does the work of the port. */
 static inline bool listener_serves_port(const struct listener *listener)
 {
-	return listener->alarm.poll_fd < 0 || listener->alarm.watching;
+	return listener->alarm.poll_fd < 0 || listener->alarm.watching || listener->blind;
 }
 
 /* The event loop has looked at the port, or has its first request or server. */

@@ -58,7 +58,6 @@ struct ibmad_port *port_new(const char *ca_name, int portnum)
 	inbox_init(&port->inbox);
 	list_init(&port->servers);
 	list_init(&port->listeners);
-	list_init(&port->loops);
 	list_init(&port->retired);
 	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
 		port->traced_sizes[i] = port->requests.flow.windows[i].size;
@@ -112,23 +111,12 @@ struct port_work port_work(const struct ibmad_port *port)
 	};
 }
 
-static void tell_loops(struct ibmad_port *port)
-{
-	struct port_work work = port_work(port);
-
-	if (port->watcher)
-		listener_update(port->watcher, &port->waiters, &work, false);
-	list_for_each (entry, &port->loops)
-		listener_update(list_entry(entry, struct listener, loops), &port->waiters,
-				&work, false);
-}
-
 void port_tell_others(struct ibmad_port *port)
 {
 	int64_t opens;
 
-	if (port->watcher || !list_is_empty(&port->loops))
-		tell_loops(port);
+	if (port->watcher)
+		port_update_alarm(port, port->watcher, false);
 	if (list_is_empty(&port->waiters.all))
 		return;
 	if (queue_is_ready(&port->queue)) {

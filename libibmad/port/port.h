@@ -58,7 +58,6 @@ struct ibmad_port {
 	struct inbox inbox;
 	struct list servers;
 	struct list listeners;    /* of all engines */
-	struct list loops;        /* listeners whose event loops poll the handle themselves */
 	struct listener *watcher; /* its event loop watches the handle; NULL: none does */
 	struct list retired;      /* destroyed engines, whose memory is used for new ones */
 	unsigned open;            /* requests of all engines that were not called back */
@@ -215,7 +214,7 @@ void port_tell_others(struct ibmad_port *port);
 /* The same, without a call if there are none. */
 static inline void port_tell(struct ibmad_port *port)
 {
-	if (port->watcher || !list_is_empty(&port->loops) || !list_is_empty(&port->waiters.all))
+	if (port->watcher || !list_is_empty(&port->waiters.all))
 		port_tell_others(port);
 }
 

@@ -2,6 +2,7 @@
 
 /* Runs the library on the device, through its public calls, and watches it. */
 
+#include "port_state.h"
 #include "run.h"
 
 #include "device.h"
@@ -227,7 +228,7 @@ static int process_all(void)
 		least = INT_MAX;
 		for (unsigned i = 0; i < state.hosts; i++) {
 			mad_async_process(state.engines[i]);
-			ms = mad_async_timeout_ms(state.engines[i]);
+			ms = timeout_ms_of(state.engines[i]);
 			if (ms >= 0 && ms < least)
 				least = ms;
 		}

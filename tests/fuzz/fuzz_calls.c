@@ -477,8 +477,6 @@ static void call_engine(int i, struct engine *engine, uint8_t choice)
 		break;
 	case 7:
 		mad_async_poll_fd(engine->async);
-		mad_async_wake_fd(engine->async);
-		mad_async_timeout_ms(engine->async);
 		break;
 	case 8:
 		mad_async_get_stats(engine->async, &stats, sizeof(stats));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+#include "port_state.h"
 #include "jobs.h"
 
 #include "fabric.h"
@@ -549,10 +550,10 @@ void *do_event_loop(void *arg)
 	struct pollfd fds[2];
 
 	begin(&engine, arg);
-	fds[0] = (struct pollfd){.fd = mad_async_port_fd(engine.async), .events = POLLIN};
-	fds[1] = (struct pollfd){.fd = mad_async_wake_fd(engine.async), .events = POLLIN};
+	fds[0] = (struct pollfd){.fd = mad_rpc_portid(engine.caller.port), .events = POLLIN};
+	fds[1] = (struct pollfd){.fd = mad_async_poll_fd(engine.async), .events = POLLIN};
 	while (!is_finished(&engine)) {
-		virtual_poll(fds, 2, mad_async_timeout_ms(engine.async));
+		virtual_poll(fds, 2, timeout_ms_of(engine.async));
 		mad_async_process(engine.async);
 	}
 	end(&engine);

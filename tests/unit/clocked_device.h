@@ -10,6 +10,7 @@
 #ifndef TESTS_UNIT_CLOCKED_DEVICE_H
 #define TESTS_UNIT_CLOCKED_DEVICE_H
 
+#include "port_state.h"
 #include "engine_fixture.h"
 
 #include "base/list.h"
@@ -191,7 +192,7 @@ static inline bool step(struct mad_async *engine, int64_t until)
 	int ms;
 
 	assert_true(mad_async_process(engine) >= 0);
-	ms = mad_async_timeout_ms(engine);
+	ms = timeout_ms_of(engine);
 	if (ms == 0)
 		return true;
 	next = next_event();

@@ -11,25 +11,17 @@
 struct loop {
 	pthread_t thread;
 	struct mad_async *async;
-	bool single; /* polls the single descriptor */
-	struct pollfd fds[2];
+	struct pollfd fd;
 	unsigned rounds;
 	unsigned most; /* the number of rounds; 0: unlimited */
 	int result;    /* of the last mad_async_process() */
 };
 
-/* Requests the descriptors once. */
-static inline void loop_init(struct loop *loop, struct mad_async *async, bool single)
+/* Requests the descriptor once. */
+static inline void loop_init(struct loop *loop, struct mad_async *async)
 {
-	*loop = (struct loop){.async = async, .single = single};
-	if (single) {
-		loop->fds[0].fd = mad_async_poll_fd(async);
-		loop->fds[1].fd = -1;
-	} else {
-		loop->fds[0].fd = mad_async_port_fd(async);
-		loop->fds[1].fd = mad_async_wake_fd(async);
-	}
-	loop->fds[0].events = loop->fds[1].events = POLLIN;
+	*loop = (struct loop){.async = async,
+			      .fd = {.fd = mad_async_poll_fd(async), .events = POLLIN}};
 }
 
 static inline void *loop_run(void *arg)
@@ -40,7 +32,7 @@ static inline void *loop_run(void *arg)
 		if (loop->most && loop->rounds == loop->most)
 			break;
 		loop->rounds++;
-		poll(loop->fds, 2, loop->single ? -1 : mad_async_timeout_ms(loop->async));
+		poll(&loop->fd, 1, -1);
 		loop->result = mad_async_process(loop->async);
 	} while (loop->result >= 0);
 	return NULL;
@@ -56,32 +48,23 @@ static inline void loop_join(struct loop *loop)
 	assert_int_equal(pthread_join(loop->thread, NULL), 0);
 }
 
-/* Whether an event loop would call mad_async_process() now. */
-static inline bool loop_is_awake(struct mad_async *async, bool single)
+static inline bool loop_polls(struct mad_async *async, int timeout_ms)
 {
-	struct pollfd fds[] = {{.events = POLLIN}, {.events = POLLIN}};
+	struct pollfd fd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
 
-	if (single) {
-		fds[0].fd = mad_async_poll_fd(async);
-		return poll(fds, 1, 0) == 1;
-	}
-	fds[0].fd = mad_async_port_fd(async);
-	fds[1].fd = mad_async_wake_fd(async);
-	return poll(fds, 2, 0) > 0 || mad_async_timeout_ms(async) == 0;
+	return poll(&fd, 1, timeout_ms) == 1;
+}
+
+/* Whether an event loop would call mad_async_process() now. */
+static inline bool loop_is_awake(struct mad_async *async)
+{
+	return loop_polls(async, 0);
 }
 
 /* Whether it does so soon: the kernel may need a moment for a timer that is due. */
-static inline bool loop_wakes(struct mad_async *async, bool single)
+static inline bool loop_wakes(struct mad_async *async)
 {
-	struct pollfd fds[] = {{.events = POLLIN}, {.events = POLLIN}};
-
-	if (single) {
-		fds[0].fd = mad_async_poll_fd(async);
-		return poll(fds, 1, LONG_MS) == 1;
-	}
-	fds[0].fd = mad_async_port_fd(async);
-	fds[1].fd = mad_async_wake_fd(async);
-	return mad_async_timeout_ms(async) == 0 || poll(fds, 2, LONG_MS) > 0;
+	return loop_polls(async, LONG_MS);
 }
 
 /* --- mad_async_wait() in a thread ------------------------------------------------- */

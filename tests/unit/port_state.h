@@ -13,6 +13,11 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+/*
+ * Milliseconds until mad_async_process() has something to do without a message, 0: at once, -1:
+ * never; or the error with which the port failed, after the last callback.
+ */
+int timeout_ms_of(struct mad_async *async);
 /* Calls that have not returned. */
 unsigned calls_in_progress(struct ibmad_port *of);
 /* Threads that sleep until another one wakes them; and one that polls. */

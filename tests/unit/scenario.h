@@ -54,12 +54,13 @@
  *	all ERRNO	every request was called back once; those in none of the lists
  *			before with this errno (0: none)
  *	queued N, in-flight N, completed N, retried N	the statistics of all engines
- *	wakes TIME	mad_async_timeout_ms() of engine a, rounded up to milliseconds
+ *	wakes TIME	timeout_ms_of() of engine a, rounded up to milliseconds
  *	silent YES	whether the window of SMPs is silent: yes or no
  */
 #ifndef TESTS_UNIT_SCENARIO_H
 #define TESTS_UNIT_SCENARIO_H
 
+#include "port_state.h"
 #include "clocked_device.h"
 #include "test.h"
 
@@ -546,7 +547,7 @@ static inline bool scenario_expectation(const char *verb, const char *at)
 	} else if (!strcmp(verb, "retried")) {
 		scenario_expect_number(at, scenario_stats().retried);
 	} else if (!strcmp(verb, "wakes")) {
-		ms = mad_async_timeout_ms(scenario.engines[0]);
+		ms = timeout_ms_of(scenario.engines[0]);
 		if (scenario_time(at) != ms * MS)
 			scenario_fail("seen: %d ms", (int)ms);
 	} else if (!strcmp(verb, "silent")) {

@@ -76,8 +76,6 @@ static void call_back(struct mad_async *async, const struct mad_reply *reply, vo
 		mad_async_process(async);
 	if (number % 13 == 0)
 		mad_async_get_stats(async, &stats, sizeof(stats));
-	if (number % 17 == 0)
-		mad_async_timeout_ms(async);
 }
 
 static void submit_one(unsigned engine, unsigned number)
@@ -156,12 +154,10 @@ static void call_engine(unsigned engine, unsigned kind, unsigned number)
 		mad_async_get_stats(async, &stats, sizeof(stats));
 		return;
 	case 5:
-		mad_async_timeout_ms(async);
-		mad_async_port_fd(async);
+		mad_rpc_portid(port);
 		return;
 	case 6:
 		mad_async_poll_fd(async);
-		mad_async_wake_fd(async);
 		return;
 	case 7:
 		mad_async_wait(async, (int)(number % 4));
@@ -204,12 +200,10 @@ static void *call_all(void *arg)
 static void *loop(void *arg)
 {
 	struct loop *loop = arg;
-	int timeout;
 
 	/* stopped from outside: the engine is not the only source of events */
 	while (!round_.loops_end) {
-		timeout = mad_async_timeout_ms(loop->async);
-		poll(loop->fds, 2, timeout >= 0 && timeout < 5 ? timeout : 5);
+		poll(&loop->fd, 1, 5);
 		mad_async_process(loop->async);
 	}
 	return NULL;
@@ -230,7 +224,7 @@ static void begin(struct loop *loops, struct caller *callers, unsigned number)
 	for (int i = 0; i < ENGINES; i++) {
 		round_.engines[i] = mad_async_create(port);
 		assert_non_null(round_.engines[i]);
-		loop_init(&loops[i], round_.engines[i], i);
+		loop_init(&loops[i], round_.engines[i]);
 		assert_int_equal(pthread_create(&loops[i].thread, NULL, loop, &loops[i]), 0);
 	}
 	for (unsigned i = 0; i < CALLERS; i++) {

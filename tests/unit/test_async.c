@@ -3,9 +3,11 @@
 /* Asynchronous requests in one thread: submitting, callbacks, event loops, the end. */
 
 #define MANY 100
+#include "port_state.h"
 #include "async_fixture.h"
 #include "test.h"
 
+#include <infiniband/mad_fields.h>
 #include <pthread.h>
 
 #include <limits.h>
@@ -152,9 +154,7 @@ TEST(what_makes_no_sense_is_refused)
 	assert_fails_null(mad_async_create(NULL), EINVAL);
 	assert_int_equal(mad_async_process(NULL), -EINVAL);
 	assert_int_equal(mad_async_wait(NULL, -1), -EINVAL);
-	assert_int_equal(mad_async_timeout_ms(NULL), -EINVAL);
-	assert_int_equal(mad_async_port_fd(NULL), -EINVAL);
-	assert_int_equal(mad_async_wake_fd(NULL), -EINVAL);
+	assert_int_equal(mad_async_poll_fd(NULL), -EINVAL);
 	assert_int_equal(mad_async_get_stats(NULL, &stats, sizeof(stats)), -EINVAL);
 	assert_int_equal(mad_async_get_stats(async, NULL, sizeof(stats)), -EINVAL);
 	mad_async_free(NULL);
@@ -470,7 +470,7 @@ TEST(huge_and_negative_times_are_for_ever)
 		rpc.timeout = values[i / 2];
 		submit(async, rpc, i + 1, &outcomes[i], NULL);
 	}
-	assert_true(mad_async_timeout_ms(async) > 0);
+	assert_true(timeout_ms_of(async) > 0);
 	for (unsigned i = 0; i < 6; i++)
 		device_respond(device_packet(i), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_wait(async, -1), 6);
@@ -606,12 +606,12 @@ TEST(callbacks_may_run_other_engines)
 /* An event loop of a program; returns the number of completions. */
 static int loop(int wanted)
 {
-	struct pollfd fds[] = {{.fd = mad_async_port_fd(async), .events = POLLIN},
-			       {.fd = mad_async_wake_fd(async), .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = mad_rpc_portid(port), .events = POLLIN},
+			       {.fd = mad_async_poll_fd(async), .events = POLLIN}};
 	int count = 0, ret;
 
 	while (count < wanted) {
-		assert_int_not_equal(poll(fds, 2, mad_async_timeout_ms(async)), -1);
+		assert_int_not_equal(poll(fds, 2, timeout_ms_of(async)), -1);
 		ret = mad_async_process(async);
 		assert_true(ret >= 0);
 		count += ret;
@@ -621,29 +621,28 @@ static int loop(int wanted)
 
 TEST(an_event_loop_needs_a_descriptor_and_a_time)
 {
-	assert_int_equal(mad_async_timeout_ms(async), -1);
+	assert_int_equal(timeout_ms_of(async), -1);
 	device_delay(2000);
 	device_on_write(echo, NULL);
 	submit_many(MANY);
-	assert_true(mad_async_timeout_ms(async) > 0);
+	assert_true(timeout_ms_of(async) > 0);
 	assert_int_equal(loop(MANY), MANY);
 	expect_all(MANY, 0);
-	assert_int_equal(mad_async_timeout_ms(async), -1);
-	assert_int_equal(mad_async_port_fd(async), mad_rpc_portid(port));
+	assert_int_equal(timeout_ms_of(async), -1);
 }
 
 /* The event loop of an idle engine sleeps. */
 TEST(an_event_loop_is_not_woken_for_nothing)
 {
-	struct pollfd fds[] = {{.fd = mad_async_port_fd(async), .events = POLLIN},
-			       {.fd = mad_async_wake_fd(async), .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = mad_rpc_portid(port), .events = POLLIN},
+			       {.fd = mad_async_poll_fd(async), .events = POLLIN}};
 
 	assert_int_equal(poll(fds, 2, 0), 0);
 	submit_many(2);
-	mad_async_timeout_ms(async);
+	timeout_ms_of(async);
 	mad_async_process(async);
 	for (int i = 0; i < 3; i++) {
-		assert_true(mad_async_timeout_ms(async) > 0);
+		assert_true(timeout_ms_of(async) > 0);
 		assert_int_equal(poll(fds, 2, 0), 0);
 		assert_int_equal(mad_async_process(async), 0);
 	}
@@ -654,13 +653,73 @@ TEST(a_cancelled_request_is_there_at_once)
 	uint64_t id;
 
 	submit(async, set_request(), 1, &outcomes[0], &id);
-	assert_true(mad_async_timeout_ms(async) > 0);
+	assert_true(timeout_ms_of(async) > 0);
 	/* a program may use 0 for "no request" */
 	assert_int_not_equal(id, 0);
 	assert_int_equal(mad_async_cancel(async, 0), -ENOENT);
 	assert_int_equal(mad_async_cancel(async, id), 0);
-	assert_int_equal(mad_async_timeout_ms(async), 0);
+	assert_int_equal(timeout_ms_of(async), 0);
 	assert_int_equal(loop(1), 1);
+}
+
+/* --- mad_async_get() ------------------------------------------------------------ */
+
+static uint64_t sent(enum MAD_FIELDS field, int offset)
+{
+	return mad_read_field64(device_packet(device_written() - 1)->mad, offset, field);
+}
+
+TEST(a_get_needs_an_attribute_alone)
+{
+	ib_portid_t switch_ = {.lid = 7, .sl = 3, .qp = 5}, beside = {.drpath.cnt = 1};
+	uint64_t id = 0;
+
+	smp_mkey_set(port, 0x1234);
+	assert_int_equal(
+		mad_async_get(async, &switch_, MAD_PORT_INFO, 3, note, &outcomes[0], &id), 0);
+	assert_int_not_equal(id, 0);
+	assert_int_equal(sent(IB_MAD_MGMTCLASS_F, 0), IB_SMI_CLASS);
+	assert_int_equal(sent(IB_MAD_METHOD_F, 0), IB_MAD_METHOD_GET);
+	assert_int_equal(sent(IB_MAD_ATTRID_F, 0), IB_ATTR_PORT_INFO);
+	assert_int_equal(sent(IB_MAD_ATTRMOD_F, 0), 3);
+	assert_true(sent(IB_MAD_MKEY_F, 0) == 0x1234);
+	assert_int_equal(mad_async_cancel(async, id), 0);
+	assert_int_equal(
+		mad_async_get(async, &beside, MAD_NODE_INFO, 0, note, &outcomes[1], NULL), 0);
+	assert_int_equal(sent(IB_MAD_MGMTCLASS_F, 0), IB_SMI_DIRECT_CLASS);
+	assert_int_equal(sent(IB_MAD_ATTRID_F, 0), IB_ATTR_NODE_INFO);
+	switch_.qp = 0;
+	assert_int_equal(
+		mad_async_get(async, &switch_, MAD_PORT_COUNTERS, 9, note, &outcomes[2], NULL),
+		0);
+	assert_int_equal(sent(IB_MAD_MGMTCLASS_F, 0), IB_PERFORMANCE_CLASS);
+	assert_int_equal(sent(IB_MAD_ATTRID_F, 0), IB_GSI_PORT_COUNTERS);
+	assert_int_equal(sent(IB_MAD_ATTRMOD_F, 0), 0);
+	assert_int_equal(sent(IB_PC_PORT_SELECT_F, IB_PC_DATA_OFFS), 9);
+	mad_async_cancel(async, MAD_ASYNC_ALL);
+	assert_int_equal(mad_async_wait(async, -1), 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(outcomes[i].error, -ECANCELED);
+}
+
+TEST(a_get_of_another_class_is_refused)
+{
+	ib_portid_t to = {.lid = 7};
+	unsigned packets = device_written();
+
+	assert_int_equal(mad_async_get(async, &to, IB_ATTR_PORT_INFO, 0, note, NULL, NULL),
+			 -EINVAL);
+	assert_int_equal(mad_async_get(async, &to, MAD_ATTRIBUTE(IB_SA_CLASS, 0x11), 0, note,
+				       NULL, NULL),
+			 -EINVAL);
+	assert_int_equal(mad_async_get(async, &to, MAD_PORT_COUNTERS, 256, note, NULL, NULL),
+			 -EINVAL);
+	assert_int_equal(mad_async_get(async, NULL, MAD_PORT_INFO, 0, note, NULL, NULL),
+			 -EINVAL);
+	assert_int_equal(mad_async_get(NULL, &to, MAD_PORT_INFO, 0, note, NULL, NULL), -EINVAL);
+	assert_int_equal(mad_async_get(async, &to, MAD_PORT_INFO, 0, NULL, NULL, NULL),
+			 -EINVAL);
+	assert_int_equal(device_written(), packets);
 }
 
 /* --- several engines ------------------------------------------------------------ */
@@ -697,7 +756,7 @@ TEST(engines_on_a_port_share_it)
 TEST(an_engine_s_end_makes_way_for_another_one)
 {
 	struct mad_async *other = mad_async_create(port);
-	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+	struct pollfd wake = {.fd = mad_async_poll_fd(async), .events = POLLIN};
 
 	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
 	submit(other, set_request(), 1, &outcomes[0], NULL);
@@ -719,7 +778,7 @@ static int submit_once(const struct device_packet *packet, void *arg)
 		return 0;
 	submit(async, set_request(), 4, &outcomes[0], NULL);
 	mad_async_process(async);
-	mad_async_timeout_ms(async);
+	timeout_ms_of(async);
 	return 0;
 }
 
@@ -751,7 +810,7 @@ static int submit_and_echo(const struct device_packet *packet, void *arg)
 /* A blocking call with its response wakes the threads that send queued requests. */
 TEST(a_blocking_call_with_its_response_wakes_an_engine)
 {
-	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+	struct pollfd wake = {.fd = mad_async_poll_fd(async), .events = POLLIN};
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 	uint8_t data[IB_PC_DATA_SZ] = {0};
@@ -833,7 +892,7 @@ TEST(a_loop_knows_at_once_that_a_blocking_call_could_not_send_a_request)
 /* The call waits for a minute, and does not send what may be sent in a fifth of a second. */
 TEST(a_loop_is_told_when_a_late_blocking_call_and_the_rate_let_it_send)
 {
-	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+	struct pollfd wake = {.fd = mad_async_poll_fd(async), .events = POLLIN};
 	pthread_t caller;
 	int dead = 7;
 
@@ -1023,7 +1082,7 @@ static int child_of_many_requests(void)
 	struct mad_async_stats stats;
 
 	device_on_write(echo, NULL);
-	EXPECT(mad_async_timeout_ms(async) == 0);
+	EXPECT(timeout_ms_of(async) == 0);
 	EXPECT(mad_async_wait(async, -1) == MANY);
 	for (int i = 0; i < MANY; i++) {
 		EXPECT(outcomes[i].calls == 1);
@@ -1091,7 +1150,7 @@ TEST(a_child_s_window_is_its_parent_s)
 
 static int child_that_is_woken(void)
 {
-	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+	struct pollfd wake = {.fd = mad_async_poll_fd(async), .events = POLLIN};
 
 	EXPECT(poll(&wake, 1, 0) == 1);
 	EXPECT(mad_async_process(async) == 5);
@@ -1101,7 +1160,7 @@ static int child_that_is_woken(void)
 
 TEST(a_child_has_a_wake_descriptor_of_its_own)
 {
-	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+	struct pollfd wake = {.fd = mad_async_poll_fd(async), .events = POLLIN};
 
 	submit_many(5);
 	mad_async_process(async);

@@ -199,7 +199,7 @@ static int do_burst(int kinds)
 	return 0;
 }
 
-static void do_all_combinations(bool single)
+static void do_all_combinations(void)
 {
 	pthread_t threads[HELPERS];
 	struct loop loop;
@@ -213,7 +213,7 @@ static void do_all_combinations(bool single)
 	burst.async = mad_async_create(port);
 	burst.wrong = 0;
 	start_helpers(threads);
-	loop_init(&loop, burst.async, single);
+	loop_init(&loop, burst.async);
 	loop_start(&loop);
 	for (burst.kinds = 0; burst.kinds < COMBINATIONS; burst.kinds++)
 		for (int i = 0; i < BURSTS; i++)
@@ -228,14 +228,9 @@ static void do_all_combinations(bool single)
 }
 
 /* A thread that took over the work of the loop and then stops must wake the loop. */
-PORT_TEST(a_loop_with_one_descriptor_is_woken_whatever_others_do)
+PORT_TEST(a_loop_is_woken_whatever_others_do)
 {
-	do_all_combinations(true);
-}
-
-PORT_TEST(a_loop_with_three_descriptors_is_woken_whatever_others_do)
-{
-	do_all_combinations(false);
+	do_all_combinations();
 }
 
 /* Each loop reads, sends and handles timers for both. */
@@ -252,7 +247,7 @@ PORT_TEST(the_loops_of_two_engines_are_woken_whatever_the_other_does)
 	mad_port_set(port, MAD_PORT_SMP_WINDOW, 3);
 	for (int i = 0; i < 2; i++) {
 		engines[i] = mad_async_create(port);
-		loop_init(&loops[i], engines[i], i);
+		loop_init(&loops[i], engines[i]);
 		loop_start(&loops[i]);
 	}
 	for (int round = 0; round < 50; round++) {
@@ -333,14 +328,13 @@ GATE_TEST(a_loop_sends_while_another_thread_calls_back)
 	assert_int_equal(device_written(), 2 * BATCH + 1);
 	for (int i = 0; i < 2 * BATCH; i++)
 		assert_int_equal(mad_async_cancel(async, ids[i]), 0);
-	for (int single = 1; single >= 0; single--) {
-		assert_true(loop_wakes(async, single));
+	for (int i = 0; i < 2; i++) {
+		assert_true(loop_wakes(async));
 		assert_int_equal(mad_async_process(async), 0);
 	}
 	assert_int_equal(device_written(), 4 * BATCH + 1);
 	/* the remaining work is the other thread's */
-	assert_false(loop_is_awake(async, true));
-	assert_false(loop_is_awake(async, false));
+	assert_false(loop_is_awake(async));
 	device_on_write(echo, NULL);
 	for (int i = 2 * BATCH + 1; i < 4 * BATCH + 1; i++)
 		device_respond(device_packet((unsigned)i), 0, 0, NULL, 0);
@@ -389,7 +383,7 @@ static void end_by(enum ending ending)
 }
 
 /* In a separate thread, or in the thread that closes the port itself. */
-static void end_loop(enum ending ending, bool single, bool own_thread, int requests)
+static void end_loop(enum ending ending, bool own_thread, int requests)
 {
 	struct mad_async *engine = mad_async_create(port);
 	struct outcome ends[BATCH + 2] = {0};
@@ -400,7 +394,7 @@ static void end_loop(enum ending ending, bool single, bool own_thread, int reque
 	for (int i = 0; i < requests; i++)
 		submit(engine, i & 1 ? set_request() : get_request(), 1 + i % 40, &ends[i],
 		       NULL);
-	loop_init(&loop, engine, single);
+	loop_init(&loop, engine);
 	loop.most = 1000;
 	if (own_thread)
 		loop_start(&loop);
@@ -410,13 +404,11 @@ static void end_loop(enum ending ending, bool single, bool own_thread, int reque
 	else
 		loop_run(&loop);
 	assert_int_equal(loop.result, ending == REMOVED ? -ENODEV : -ECANCELED);
-	assert_int_equal(mad_async_timeout_ms(engine), loop.result);
+	assert_int_equal(timeout_ms_of(engine), loop.result);
 	if (ending == REMOVED) {
-		assert_true(loop_is_awake(engine, true));
-		assert_true(loop_is_awake(engine, false));
+		assert_true(loop_is_awake(engine));
 	} else {
 		assert_int_equal(mad_async_poll_fd(engine), -ECANCELED);
-		assert_int_equal(mad_async_wake_fd(engine), -ECANCELED);
 	}
 	assert_int_equal(mad_async_submit(engine, &rpc, &to, NULL, 0, note, ends, NULL),
 			 loop.result);
@@ -433,8 +425,8 @@ PORT_TEST(a_loop_ends_with_its_port)
 {
 	static const int requests[] = {0, 5, BATCH + 2};
 
-	for (int i = 0; i < ENDINGS * 2 * 2 * 3; i++) {
-		end_loop(i & 1 ? CLOSED : REMOVED, i & 2, i & 4, requests[i / 8]);
+	for (int i = 0; i < ENDINGS * 2 * 3; i++) {
+		end_loop(i & 1 ? CLOSED : REMOVED, i & 2, requests[i / 4]);
 		if (!(i & 1))
 			mad_rpc_close_port(port);
 		assert_int_equal(device_teardown(), 0);
@@ -451,7 +443,7 @@ TEST(a_loop_may_begin_when_its_device_is_gone)
 	device_remove();
 	assert_int_equal(mad_async_process(other), -ENODEV);
 	assert_int_equal(outcomes[0].calls, 0);
-	loop_init(&loop, async, true);
+	loop_init(&loop, async);
 	loop.most = 10;
 	loop_run(&loop);
 	assert_int_equal(loop.result, -ENODEV);
@@ -462,13 +454,13 @@ TEST(a_loop_may_begin_when_its_device_is_gone)
 /* A program with one thread needs only the port's handle and the time. */
 TEST(a_loop_of_one_thread_ends_with_its_device)
 {
-	struct pollfd handle = {.fd = mad_async_port_fd(async), .events = POLLIN};
+	struct pollfd handle = {.fd = mad_rpc_portid(port), .events = POLLIN};
 	int rounds = 0, ret;
 
 	submit(async, get_request(), 1, &outcomes[0], NULL);
 	device_remove();
 	do {
-		poll(&handle, 1, mad_async_timeout_ms(async));
+		poll(&handle, 1, timeout_ms_of(async));
 		ret = mad_async_process(async);
 	} while (ret >= 0 && ++rounds < 1000);
 	assert_int_equal(ret, -ENODEV);
@@ -518,7 +510,6 @@ static void submit_many(ib_rpc_t rpc)
 	for (int i = 0; i < MANY; i++)
 		submit(async, rpc, 1 + i % 50, &outcomes[i], NULL);
 	(void)mad_async_poll_fd(async);
-	(void)mad_async_wake_fd(async);
 }
 
 /* One round, which was announced, as all rounds must be. */
@@ -528,8 +519,7 @@ static int do_round(void)
 	uint64_t timeouts = stats_of(async).timed_out;
 	int count;
 
-	assert_true(loop_wakes(async, true));
-	assert_true(loop_wakes(async, false));
+	assert_true(loop_wakes(async));
 	count = mad_async_process(async);
 	assert_in_range(count, 0, BATCH);
 	assert_in_range(device_calls(DEVICE_READ) - reads, 0, BATCH);
@@ -543,9 +533,8 @@ static void expect_rest(void)
 	/* the queue may be empty, which only a read shows */
 	while (mad_async_process(async))
 		;
-	assert_false(loop_is_awake(async, true));
-	assert_false(loop_is_awake(async, false));
-	assert_int_equal(mad_async_timeout_ms(async), -1);
+	assert_false(loop_is_awake(async));
+	assert_int_equal(timeout_ms_of(async), -1);
 }
 
 MANY_TEST(a_round_reads_a_part_of_the_messages)
@@ -587,7 +576,7 @@ MANY_TEST(a_round_sends_a_part_of_the_requests)
 	for (; device_written() < MANY; rounds++)
 		assert_int_equal(do_round(), 0);
 	assert_true(rounds > MANY / BATCH);
-	assert_false(loop_is_awake(async, true));
+	assert_false(loop_is_awake(async));
 }
 
 static void *receive_none(void *arg)
@@ -636,12 +625,12 @@ MANY_TEST(a_round_passes_a_part_of_the_requests_to_their_destination)
 	fix_window_only(port, MAD_WINDOW_SMP, 2);
 	do {
 		before = after;
-		assert_true(loop_wakes(async, true));
+		assert_true(loop_wakes(async));
 		assert_int_equal(mad_async_process(async), 0);
 		after = new_smps(async);
 		assert_in_range(before - after, 1, 16 * BATCH);
 	} while (after);
-	assert_false(loop_is_awake(async, true));
+	assert_false(loop_is_awake(async));
 }
 
 /* --- the descriptors ---------------------------------------------------------------- */
@@ -696,7 +685,7 @@ static void ask_with_few(int left, int (*ask)(struct mad_async *), int needed)
 	/* the engine works as before */
 	submit(engine, get_request(), 1, &outcome, NULL);
 	device_respond(device_packet(device_written() - 1), 0, 0, NULL, 0);
-	assert_true(loop_wakes(engine, true));
+	assert_true(loop_wakes(engine));
 	assert_int_equal(mad_async_process(engine), 1);
 	assert_true(ask(engine) >= 0);
 	mad_async_free(engine);
@@ -711,20 +700,20 @@ PORT_TEST(without_descriptors_an_engine_works_on)
 	}
 	for (int left = 0; left <= 3; left++) {
 		ask_with_few(left, mad_async_poll_fd, 3);
-		ask_with_few(left, mad_async_wake_fd, 3);
+		ask_with_few(left, mad_async_poll_fd, 3);
 	}
 }
 
-static void expect_loop_to_work(struct mad_async *engine, bool single)
+static void expect_loop_to_work(struct mad_async *engine)
 {
 	struct outcome outcome = {0};
 
-	assert_false(loop_is_awake(engine, single));
+	assert_false(loop_is_awake(engine));
 	submit(engine, get_request(), 1, &outcome, NULL);
 	device_respond(device_packet(device_written() - 1), 0, 0, NULL, 0);
-	assert_true(loop_wakes(engine, single));
+	assert_true(loop_wakes(engine));
 	assert_int_equal(mad_async_process(engine), 1);
-	assert_false(loop_is_awake(engine, single));
+	assert_false(loop_is_awake(engine));
 }
 
 PORT_TEST(a_port_leaves_no_descriptor)
@@ -762,23 +751,16 @@ PORT_TEST(a_descriptor_may_have_number_0)
 {
 	int before = open_descriptors(), copy = dup(0);
 
-	for (int single = 0; single < 2; single++) {
-		struct mad_async *engine = mad_async_create(port);
+	struct mad_async *engine = mad_async_create(port);
 
-		/* the alarm's work_fd, or the descriptor that the program gets */
-		if (single)
-			assert_true(mad_async_wake_fd(engine) > 0);
-		close(0);
-		assert_int_equal(single ? mad_async_poll_fd(engine) == 0
-					: mad_async_wake_fd(engine) > 0,
-				 1);
-		assert_true(fcntl(0, F_GETFD) >= 0);
-		expect_loop_to_work(engine, single);
-		expect_message_to_wake_at_once(engine, mad_async_poll_fd(engine));
-		mad_async_free(engine);
-		assert_int_equal(fcntl(0, F_GETFD), -1);
-		assert_int_equal(dup2(copy, 0), 0);
-	}
+	close(0); /* the next descriptor is the alarm's work_fd */
+	assert_true(mad_async_poll_fd(engine) > 0);
+	assert_true(fcntl(0, F_GETFD) >= 0);
+	expect_loop_to_work(engine);
+	expect_message_to_wake_at_once(engine, mad_async_poll_fd(engine));
+	mad_async_free(engine);
+	assert_int_equal(fcntl(0, F_GETFD), -1);
+	assert_int_equal(dup2(copy, 0), 0);
 	close(copy);
 	assert_int_equal(open_descriptors(), before);
 }
@@ -795,7 +777,6 @@ TEST(the_descriptors_end_at_exec)
 	unsigned sources = 0;
 	ssize_t length;
 
-	assert_true(mad_async_wake_fd(async) >= 0);
 	assert_true(mad_async_poll_fd(async) >= 0);
 	for (int fd = 3; fd < 64; fd++) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -828,13 +809,12 @@ PORT_TEST(a_loop_s_handle_may_have_number_0)
 	assert_int_equal(mad_rpc_portid(other), 0);
 	mad_rpc_set_timeout(other, LONG_MS);
 	engine = mad_async_create(other);
-	assert_int_equal(mad_async_port_fd(engine), 0);
-	assert_false(loop_is_awake(engine, true));
+	assert_false(loop_is_awake(engine));
 	submit(engine, set_smp_request(), 1, &outcome, NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
-	assert_true(loop_wakes(engine, true));
+	assert_true(loop_wakes(engine));
 	assert_int_equal(mad_async_process(engine), 1);
-	assert_false(loop_is_awake(engine, true));
+	assert_false(loop_is_awake(engine));
 	mad_async_free(engine);
 	mad_rpc_close_port(other);
 	assert_int_equal(dup2(copy, 0), 0);
@@ -843,15 +823,31 @@ PORT_TEST(a_loop_s_handle_may_have_number_0)
 
 #define HIGH_TEST(name) TEST_WITH(name, async_high_setup, async_teardown)
 
-HIGH_TEST(a_simulator_s_handle_has_no_single_descriptor)
+/* No descriptor tells a message: the descriptor is a timer's while a message may come. */
+HIGH_TEST(a_simulator_s_handle_has_a_descriptor_too)
 {
-	struct pollfd wake;
+	struct pollfd wake = {.fd = mad_async_poll_fd(async), .events = POLLIN};
 
-	assert_true(mad_async_port_fd(async) >= 1024);
-	assert_int_equal(mad_async_poll_fd(async), -EOPNOTSUPP);
-	wake = (struct pollfd){.fd = mad_async_wake_fd(async), .events = POLLIN};
+	assert_true(mad_rpc_portid(port) >= 1024);
 	assert_true(wake.fd >= 0 && wake.fd < 1024);
-	assert_int_equal(poll(&wake, 1, 0), 0);
+	assert_int_equal(poll(&wake, 1, 50), 0);
+	submit(async, set_smp_request(), 2, &outcomes[1], NULL);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	for (int i = 0; i < 100 && !outcomes[1].calls; i++) {
+		assert_int_equal(poll(&wake, 1, LONG_MS), 1);
+		mad_async_process(async);
+	}
+	assert_int_equal(outcomes[1].error, 0);
+	/* the timer was set for the next looks */
+	for (int i = 0; i < 5 && poll(&wake, 1, 50); i++)
+		assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(poll(&wake, 1, 50), 0);
+}
+
+HIGH_TEST(the_descriptor_of_a_simulator_s_handle_tells_timers_too)
+{
+	struct pollfd wake = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+
 	set_late_after(QUICK);
 	submit(async, get_request(), 1, &outcomes[0], NULL);
 	/* first the response is late, then the request is sent again */
@@ -878,7 +874,7 @@ static void ring(struct engine_timer *timer)
 /* A timer is set, and then set for an earlier time. */
 TEST(a_timer_of_the_engine_wakes_the_loop)
 {
-	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+	struct pollfd wake = {.fd = mad_async_poll_fd(async), .events = POLLIN};
 	struct engine_timer timer = {.due = ring, .ended = ring};
 	int cancel_state = enter_port();
 
@@ -1052,11 +1048,10 @@ TEST(a_round_calls_a_part_of_the_timers)
 	port_leave(port, cancel_state);
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(rings, BATCH);
-	assert_true(loop_wakes(async, true));
-	assert_true(loop_wakes(async, false));
+	assert_true(loop_wakes(async));
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(rings, BATCH + 2);
-	assert_false(loop_is_awake(async, true));
+	assert_false(loop_is_awake(async));
 	mad_async_free(async); /* while the timers exist */
 	async = NULL;
 }
@@ -1087,7 +1082,8 @@ PORT_TEST(an_alarm_is_set_to_the_microsecond)
 
 	waiters_init(&waiters);
 	listener_init(&listener);
-	assert_true(listener_wake_fd(&listener) >= 0);
+	assert_true(listener_poll_fd(&listener) >= 0);
+	listener.alarm.watching = true;
 	for (unsigned i = 0; i < 3; i++) {
 		before = clock_us();
 		at = before + in[i];
@@ -1100,7 +1096,8 @@ PORT_TEST(an_alarm_is_set_to_the_microsecond)
 	/* the time when the clock began is over */
 	for (int64_t early = -1; early <= 1; early++) {
 		listener_init(&listener);
-		wake.fd = listener_wake_fd(&listener);
+		wake.fd = listener_poll_fd(&listener);
+		listener.alarm.watching = true;
 		assert_int_equal(poll(&wake, 1, 0), 0);
 		set_alarm(&listener, &waiters, early);
 		assert_int_equal(poll(&wake, 1, LONG_MS), 1);
@@ -1118,7 +1115,8 @@ PORT_TEST(an_alarm_that_is_not_due_is_not_set_to_a_later_time)
 
 	waiters_init(&waiters);
 	listener_init(&listener);
-	assert_true(listener_wake_fd(&listener) >= 0);
+	assert_true(listener_poll_fd(&listener) >= 0);
+	listener.alarm.watching = true;
 	listener_update(&listener, &waiters, &work, true);
 	work.next = now + 6000 * second;
 	listener_update(&listener, &waiters, &work, true);
@@ -1140,9 +1138,9 @@ PORT_TEST(an_engine_works_on_if_its_descriptors_cannot_be_watched)
 		struct mad_async *engine = mad_async_create(port);
 
 		fail_watch = n;
-		assert_int_equal(mad_async_wake_fd(engine), -ENOSPC);
+		assert_int_equal(mad_async_poll_fd(engine), -ENOSPC);
 		assert_int_equal(fail_watch, 0);
-		expect_loop_to_work(engine, false);
+		expect_loop_to_work(engine);
 		mad_async_free(engine);
 		assert_int_equal(open_descriptors(), before);
 	}
@@ -1237,7 +1235,7 @@ static void destroy_in_child(struct mad_async *engine, const struct mad_reply *r
 	if (!pid) {
 		alarm(LONG_MS / 2000);
 		mad_async_free(engine);
-		_exit(mad_async_timeout_ms(engine) == -ECANCELED);
+		_exit(timeout_ms_of(engine) == -ECANCELED);
 	}
 	expect_end_of_child(pid);
 }
@@ -1297,7 +1295,7 @@ TEST(a_child_s_loop_is_woken_for_its_own_work_and_time)
 	submit(async, rpc, 1, &outcomes[0], NULL);
 	submit(async, set_request(), 1, &outcomes[1], &id);
 	assert_int_equal(mad_async_cancel(async, id), 0);
-	assert_true(loop_wakes(async, true));
+	assert_true(loop_wakes(async));
 	run_in_child(child_with_a_later_timer);
 }
 

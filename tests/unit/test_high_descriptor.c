@@ -65,8 +65,8 @@ static void expect_high(void)
 		print_message("the process cannot have %d descriptors\n", OPEN + 100);
 		skip();
 	}
-	assert_true(mad_async_port_fd(async) >= OPEN);
-	assert_int_not_equal(fcntl(mad_async_port_fd(async), F_GETFD), -1);
+	assert_true(mad_rpc_portid(port) >= OPEN);
+	assert_int_not_equal(fcntl(mad_rpc_portid(port), F_GETFD), -1);
 }
 
 TEST(an_event_loop_polls_a_single_descriptor)
@@ -132,24 +132,4 @@ TEST(a_thread_in_a_blocking_call_waits_without_looking_up)
 	assert_int_equal(pthread_join(thread, &result), 0);
 	assert_non_null(result);
 	assert_true(for_long);
-}
-
-static int simulator_setup(void)
-{
-	int classes[] = {IB_PERFORMANCE_CLASS};
-
-	if (device_setup())
-		return -1;
-	device_high_handles();
-	port = mad_rpc_open_port(NULL, 0, classes, 1);
-	async = port ? mad_async_create(port) : NULL;
-	return async ? 0 : -1;
-}
-
-TEST_WITH(a_handle_of_a_simulator_has_no_single_descriptor, simulator_setup, async_teardown)
-{
-	assert_true(mad_async_port_fd(async) >= 1024);
-	assert_int_equal(fcntl(mad_async_port_fd(async), F_GETFD), -1);
-	assert_int_equal(mad_async_poll_fd(async), -EOPNOTSUPP);
-	assert_true(mad_async_wake_fd(async) >= 0);
 }

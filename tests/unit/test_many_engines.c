@@ -5,6 +5,7 @@
  * that does not run stops no other loop, and engines without requests cost nothing.
  */
 
+#include "port_state.h"
 #include "event_loop.h"
 #include "gate.h"
 #include "test.h"
@@ -170,10 +171,10 @@ static void run_all_but(int stuck, bool single)
 			both[0] = both[1] = (struct pollfd){.fd = -1, .events = POLLIN};
 			if (i == stuck)
 				continue;
-			both[0].fd = single ? mad_async_poll_fd(engines[i])
-					    : mad_async_port_fd(engines[i]);
-			both[1].fd = single ? -1 : mad_async_wake_fd(engines[i]);
-			engine_timeout = single ? -1 : mad_async_timeout_ms(engines[i]);
+			both[0].fd =
+				single ? mad_async_poll_fd(engines[i]) : mad_rpc_portid(port);
+			both[1].fd = single ? -1 : mad_async_poll_fd(engines[i]);
+			engine_timeout = single ? -1 : timeout_ms_of(engines[i]);
 			if (engine_timeout >= 0 && engine_timeout < timeout)
 				timeout = engine_timeout;
 		}
@@ -262,7 +263,7 @@ TEST(a_callback_that_never_returns_stops_no_other_loop)
 	for (int i = 1; i < LOOPS; i++)
 		submit_for(i);
 	for (int i = 0; i < LOOPS; i++) {
-		loop_init(&loops[i], engines[i], true);
+		loop_init(&loops[i], engines[i]);
 		loop_start(&loops[i]);
 	}
 	respond_to(0);
@@ -299,7 +300,7 @@ TEST(a_loop_that_was_replaced_in_a_callback_replaces_the_other_one)
 
 	mad_rpc_set_retries(port, 1);
 	for (int i = 0; i < 2; i++)
-		loop_init(&loops[i], engines[i], true);
+		loop_init(&loops[i], engines[i]);
 	submit_at_gate(0, 1);
 	submit(engines[0], set_request(), 2, &outcomes[2], NULL);
 	submit(engines[1], set_request(), 3, &outcomes[3], NULL);

@@ -376,7 +376,7 @@ static int child_that_stops(void)
 	/* a thread of the parent was in a call for the port */
 	if (mad_async_wait(async, -1) != -ECANCELED || mad_async_process(async) != -ECANCELED)
 		return __LINE__;
-	return mad_async_timeout_ms(async) == -ECANCELED ? 0 : __LINE__;
+	return timeout_ms_of(async) == -ECANCELED ? 0 : __LINE__;
 }
 
 TEST(a_stop_in_a_child_leaves_the_parent_alone)

@@ -5,6 +5,7 @@
  * no request is retransmitted. The test controls the clock.
  */
 
+#include "port_state.h"
 #include "engine_fixture.h"
 #include "test.h"
 
@@ -114,13 +115,13 @@ TEST(run_reads_all_before_it_judges_timers)
 /* The time comes from the library; the loop does not wait that long. */
 TEST(an_event_loop_reads_all_before_it_judges_timers)
 {
-	struct pollfd fds[] = {{.fd = mad_async_port_fd(async), .events = POLLIN},
-			       {.fd = mad_async_wake_fd(async), .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = mad_rpc_portid(port), .events = POLLIN},
+			       {.fd = mad_async_poll_fd(async), .events = POLLIN}};
 	int count = 0, ret;
 
 	leave_unread();
 	while (count < MANY) {
-		assert_int_not_equal(poll(fds, 2, mad_async_timeout_ms(async)), -1);
+		assert_int_not_equal(poll(fds, 2, timeout_ms_of(async)), -1);
 		ret = mad_async_process(async);
 		assert_true(ret >= 0);
 		count += ret;

