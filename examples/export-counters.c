@@ -41,7 +41,7 @@ static void print_total(unsigned counter)
 			    MAD_COUNTER_BIT(counter))
 			printf("infiniband_port_%s_total" PORT " %" PRIu64 "\n", info->name,
 			       each->guid, each->number,
-			       mad_counters_value(&each->totals->total, counter));
+			       mad_counters_value(&each->totals->total, counter, NULL));
 }
 
 /* Of the ports with a link, and of those that were read once. */
@@ -71,8 +71,8 @@ static int read_fabric(struct ibmad_port *port)
 
 int main(int argc, char **argv)
 {
-	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, error;
-	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
+	struct ibmad_port *port;
+	int error, no_port = mad_port_open(NULL, 0, &port);
 	unsigned pause_ms = argc > 1 ? read_ms(argv[1]) : 0;
 	char text[MAD_ERROR_TEXT_SIZE];
 
@@ -81,10 +81,10 @@ int main(int argc, char **argv)
 	counters = mad_fabric_counters_create(
 		&(struct mad_fabric_counters_settings){.flags = MAD_COUNTERS_FROM_DEVICE});
 	do {
-		error = port && counters ? read_fabric(port) : -1;
+		error = !no_port && counters ? read_fabric(port) : -1;
 		failed = error != 0;
 		if (error)
-			warnx("%s", mad_last_failure_text(text, sizeof(text)));
+			warnx("%s", mad_failure_text(NULL, text, sizeof(text)));
 		for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
 			if (MAD_COUNTERS_DEFAULT & MAD_COUNTER_BIT(i))
 				print_total(i);

@@ -4,7 +4,7 @@
  * Shows mad_fabric_compare(): two discoveries, and their differences.
  *
  * Discovers the fabric repeatedly, and prints the nodes and links that were added (+), were
- * removed (-) or have changed (*), and the nodes that do not respond (!).
+ * removed (-) or have changed (*), and what is wrong with the fabric (!).
  *
  *   fabric-diff [SECONDS]      a discovery every so many seconds, 5 by default
  *   -k M_KEY                   the M_Key of the fabric
@@ -29,16 +29,12 @@ static const char *const words[] = {
 	[MAD_FABRIC_PORT_CHANGED] = "* port",
 };
 
-static void print_name(const char *description, uint64_t guid)
-{
-	char name[IB_SMP_DATA_SIZE + 1];
-
-	printf(" %s 0x%016" PRIx64, mad_printable_text(description, name, sizeof(name)), guid);
-}
-
 static void print_node(const struct mad_fabric_node *node)
 {
-	print_name(node->description, node->guid);
+	char name[sizeof(node->description)];
+
+	printf(" %s 0x%016" PRIx64, mad_printable_text(node->description, name, sizeof(name)),
+	       node->guid);
 }
 
 static void print_port(const struct mad_fabric_port *port)
@@ -117,24 +113,14 @@ static int print_change(const struct mad_fabric_difference *difference, void *ar
 	return 0;
 }
 
-/* Prints the failures of each discovery: a change may be due to a failure. */
-static void print_failures(const struct mad_fabric *fabric)
+/* Prints the problems of each discovery: a change may be due to one of them. */
+static void print_problems(const struct mad_fabric *fabric)
 {
-	const struct mad_fabric_failure *failure;
+	char text[MAD_FABRIC_PROBLEM_TEXT_SIZE];
 
-	for (size_t i = 0; (failure = mad_fabric_failure(fabric, i)); i++) {
-		fputs("! node", stdout);
-		if (failure->guid)
-			print_name(failure->description, failure->guid);
-		if (failure->behind) {
-			fputs(" behind", stdout);
-			print_port(failure->behind);
-			if (failure->count > 1)
-				printf(" and %u more", failure->count - 1);
-		} else if (failure->attribute == IB_ATTR_PORT_INFO)
-			printf(" port %u", failure->modifier);
-		printf(": %s\n", strerror(-failure->error));
-	}
+	for (size_t i = 0; i < fabric->problem_count; i++)
+		printf("! %s\n", mad_fabric_problem_text(mad_fabric_get_problem(fabric, i),
+							 text, sizeof(text)));
 }
 
 /* Without the fabric if this node does not respond. The previous fabric has names for what
@@ -150,7 +136,7 @@ static struct mad_fabric *discover(struct ibmad_port *port, struct mad_fabric_op
 	if (ret)
 		warnx("%s", strerror(-ret));
 	if (fabric)
-		print_failures(fabric);
+		print_problems(fabric);
 	return fabric;
 }
 
@@ -158,7 +144,7 @@ int main(int argc, char **argv)
 {
 	static const char usage[] = "usage: fabric-diff [-k M_KEY] [-l SECONDS] [SECONDS]";
 	struct mad_fabric_options options = {.partial = true};
-	int classes[] = {IB_SMI_DIRECT_CLASS}, option;
+	int option;
 	struct mad_fabric *before, *after;
 	struct ibmad_port *port;
 	unsigned pause_ms = 5000;
@@ -173,13 +159,12 @@ int main(int argc, char **argv)
 	if (!valid || !pause_ms || optind < argc)
 		errx(2, "%s", usage);
 	setlinebuf(stdout);
-	port = mad_rpc_open_port(NULL, 0, classes, 1);
-	if (!port)
+	if (mad_port_open(NULL, 0, &port))
 		err(1, "no port");
 	before = discover(port, &options, NULL);
 	if (!before)
 		return 1;
-	printf("%zu nodes\n", mad_fabric_node_count(before));
+	printf("%zu nodes\n", before->node_count);
 	while (!ferror(stdout) && poll(NULL, 0, (int)pause_ms) == 0 &&
 	       (after = discover(port, &options, before))) {
 		mad_fabric_compare(before, after, print_change, NULL);

@@ -39,7 +39,7 @@ static void counters_read(struct mad_async *async, int error,
 	unknown_count += error != 0;
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT && !error; i++)
 		if (MAD_COUNTERS_ERRORS & MAD_COUNTER_BIT(i))
-			*(uint64_t *)arg += mad_counters_value(counters, i);
+			*(uint64_t *)arg += mad_counters_value(counters, i, NULL);
 }
 
 /* Of all ports that have a link. Counts those that could not be read. */
@@ -51,7 +51,7 @@ static void read_errors(struct ibmad_port *ibmad_port, const struct mad_fabric *
 	const struct mad_fabric_port *port = NULL;
 
 	while (async && (port = mad_fabric_next_port(fabric, port))) {
-		ib_portid_t to = {.lid = mad_fabric_port_lid(fabric, port)};
+		ib_portid_t to = {.lid = port->gmp_lid};
 
 		if (!port->peer)
 			continue;
@@ -71,7 +71,7 @@ static void find_levels(const struct mad_fabric *fabric)
 	unsigned above;
 	bool found = true;
 
-	for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
+	for (size_t i = 0; i < fabric->node_count; i++)
 		levels[i] =
 			mad_fabric_get_node(fabric, i)->type == IB_NODE_SWITCH ? UINT_MAX : 0;
 	for (unsigned level = 0; found; level++) {
@@ -85,7 +85,7 @@ static void find_levels(const struct mad_fabric *fabric)
 	}
 	/* no host leads to these */
 	above = top_level + 1;
-	for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
+	for (size_t i = 0; i < fabric->node_count; i++)
 		if (levels[i] == UINT_MAX)
 			levels[i] = top_level = above;
 }
@@ -174,7 +174,7 @@ static void print_graph(const struct mad_fabric *fabric)
 	printf("graph fabric {\n\tnode [shape=plain]\n\tedge [fontsize=10]\n\tranksep=1\n");
 	for (unsigned level = top_level + 1; level-- > 0;) {
 		printf("\tsubgraph {\n\t\trank=same\n");
-		for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
+		for (size_t i = 0; i < fabric->node_count; i++)
 			if (levels[i] == level)
 				print_node(mad_fabric_get_node(fabric, i));
 		printf("\t}\n");
@@ -187,12 +187,12 @@ static void print_graph(const struct mad_fabric *fabric)
 
 int main(int argc, char **argv)
 {
-	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, option, ret;
+	int option, ret;
 	bool valid = true;
 	struct mad_fabric_options options = {.partial = true};
 	struct mad_fabric *fabric = NULL;
 	struct ibmad_port *port;
-	size_t failures;
+	char text[MAD_FABRIC_PROBLEM_TEXT_SIZE];
 
 	while ((option = getopt(argc, argv, "k:l:")) != -1)
 		valid &= option == 'k'   ? read_m_key(optarg, &options.m_key)
@@ -200,27 +200,28 @@ int main(int argc, char **argv)
 					 : false;
 	if (!valid || optind < argc)
 		errx(2, "usage: fabric-map [-k M_KEY] [-l SECONDS]");
-	port = mad_rpc_open_port(NULL, 0, classes, 2);
-	ret = port ? mad_fabric_discover(port, &options, &fabric) : -errno;
+	ret = mad_port_open(NULL, 0, &port);
+	if (!ret)
+		ret = mad_fabric_discover(port, &options, &fabric);
 	if (ret < 0)
 		warnx("%s", strerror(-ret));
 	if (!fabric)
 		return 1;
-	errors = calloc(mad_fabric_port_count(fabric), sizeof(*errors));
-	levels = calloc(mad_fabric_node_count(fabric), sizeof(*levels));
+	errors = calloc(fabric->port_count, sizeof(*errors));
+	levels = calloc(fabric->node_count, sizeof(*levels));
 	if (!errors || !levels)
 		return 1;
-	failures = mad_fabric_failure_count(fabric);
-	if (failures)
-		warnx("%zu nodes or links are not on the map: no response", failures);
 	read_errors(port, fabric);
 	if (unknown_count)
 		warnx("the errors of %u ports are not known", unknown_count);
+	for (size_t i = 0; i < fabric->problem_count; i++, unknown_count++)
+		warnx("%s", mad_fabric_problem_text(mad_fabric_get_problem(fabric, i), text,
+						    sizeof(text)));
 	find_levels(fabric);
 	print_graph(fabric);
 	free(errors);
 	free(levels);
 	mad_fabric_free(fabric);
 	mad_rpc_close_port(port);
-	return finish(ret < 0 || failures || unknown_count);
+	return finish(ret < 0 || unknown_count);
 }

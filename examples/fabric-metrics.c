@@ -65,19 +65,19 @@ static const char *const gauges[][2] = {
 	{"counters_up", "Whether the latest reading has read the port"},
 	{"at_maximum", "1: the counter may have missed events"}};
 
-/* Kinds of enum mad_fabric_oddity_kind, as labels. */
+/* Contradictions of enum mad_fabric_problem_kind, as labels. */
 static const char *const contradictions[] = {
-	[MAD_FABRIC_ODD_PEER] = "peer",
-	[MAD_FABRIC_ODD_GUID] = "guid",
-	[MAD_FABRIC_ODD_PORT_COUNT] = "port_count",
-	[MAD_FABRIC_ODD_NODE_TYPE] = "node_type",
-	[MAD_FABRIC_ODD_LOOP] = "loop",
-	[MAD_FABRIC_ODD_LID] = "lid",
-	[MAD_FABRIC_ODD_ROUTE_TOO_LONG] = "route",
-	[MAD_FABRIC_ODD_TOO_MANY] = "size",
-	[MAD_FABRIC_ODD_LINK] = "link",
+	[MAD_FABRIC_PROBLEM_PEER] = "peer",
+	[MAD_FABRIC_PROBLEM_GUID] = "guid",
+	[MAD_FABRIC_PROBLEM_PORT_COUNT] = "port_count",
+	[MAD_FABRIC_PROBLEM_NODE_TYPE] = "node_type",
+	[MAD_FABRIC_PROBLEM_LOOP] = "loop",
+	[MAD_FABRIC_PROBLEM_LID] = "lid",
+	[MAD_FABRIC_PROBLEM_ROUTE_TOO_LONG] = "route",
+	[MAD_FABRIC_PROBLEM_TOO_MANY] = "size",
+	[MAD_FABRIC_PROBLEM_LINK] = "link",
 };
-#define CONTRADICTIONS (sizeof(contradictions) / sizeof(contradictions[0]))
+#define KINDS (sizeof(contradictions) / sizeof(contradictions[0]))
 
 #define TOPOLOGY_METRICS (MAD_COUNTER_BIT(COUNTERS_UP) - MAD_COUNTER_BIT(STATE))
 
@@ -232,7 +232,7 @@ static bool is_current(const struct mad_fabric_counters_port *each, unsigned cou
 		return false;
 	return !(each->events & MAD_COUNTERS_IMPOSSIBLE) ||
 	       !(each->totals->total.odd_values & bit) ||
-	       !isnan(mad_counters_tracker_rate(each->tracker, counter));
+	       !isnan(mad_counters_tracker_rate(each->tracker, counter, MAD_RATE_LATEST));
 }
 
 /* The value of a metric, if the port has it. */
@@ -254,7 +254,7 @@ static bool get_value(const struct mad_fabric_counters_port *each, unsigned metr
 			     1};
 
 	if (metric < MAD_COUNTER_COUNT) {
-		*value = is_read ? mad_counters_value(&each->totals->total, metric) : 0;
+		*value = is_read ? mad_counters_value(&each->totals->total, metric, NULL) : 0;
 		return is_read && is_current(each, metric) && (*value || !only_nonzero);
 	}
 	*value = values[metric - STATE];
@@ -328,36 +328,47 @@ static void put_round(gzFile out, const struct round *round)
 
 static void put_fabric(gzFile out)
 {
-	size_t counts[CONTRADICTIONS] = {0};
-	const struct mad_fabric_oddity *odd;
+	size_t counts[KINDS] = {0};
+	const struct mad_fabric_problem *problem;
 
-	put_number(out, "fabric", "nodes", (double)mad_fabric_node_count(fabric),
-		   "Nodes that respond");
+	put_number(out, "fabric", "nodes", (double)fabric->node_count, "Nodes that respond");
+	for (size_t i = 0; (problem = mad_fabric_get_problem(fabric, i)); i++)
+		if (problem->kind < KINDS) /* a later library may have more */
+			counts[problem->kind]++;
 	put_number(
-		out, "fabric", "failures", (double)mad_fabric_failure_count(fabric),
+		out, "fabric", "failures",
+		(double)(counts[MAD_FABRIC_PROBLEM_BEHIND] + counts[MAD_FABRIC_PROBLEM_NODE]),
 		"Nodes with requests that failed, and ports with a node that does not respond");
-	for (size_t i = 0; (odd = mad_fabric_oddity(fabric, i)); i++)
-		if (odd->kind < CONTRADICTIONS) /* a later library may have more */
-			counts[odd->kind]++;
 	put_family(out, "fabric_contradictions", "gauge", "In the latest discovery");
-	for (unsigned kind = 0; kind < CONTRADICTIONS; kind++)
+	for (unsigned kind = MAD_FABRIC_PROBLEM_PEER; kind < KINDS; kind++)
 		gzprintf(out, "infiniband_fabric_contradictions{kind=\"%s\"} %zu\n",
 			 contradictions[kind], counts[kind]);
 }
 
-/* Says what the discovery before did not find. */
+static const struct mad_fabric_problem *next_contradiction(const struct mad_fabric *of,
+							   size_t *at)
+{
+	const struct mad_fabric_problem *problem;
+
+	do
+		problem = mad_fabric_get_problem(of, (*at)++);
+	while (problem && problem->error);
+	return problem;
+}
+
+/* Says which contradictions the discovery before did not find. */
 static void say_contradictions(const struct mad_fabric *before, const struct mad_fabric *after)
 {
-	const struct mad_fabric_oddity *odd, *was;
-	char name[IB_SMP_DATA_SIZE + 1];
+	char text[MAD_FABRIC_PROBLEM_TEXT_SIZE], was[MAD_FABRIC_PROBLEM_TEXT_SIZE] = "";
+	const struct mad_fabric_problem *problem;
+	size_t i = 0, j = 0;
 
-	for (size_t i = 0; i < MESSAGES_MOST && (odd = mad_fabric_oddity(after, i)); i++) {
-		was = before ? mad_fabric_oddity(before, i) : NULL;
-		if (was && was->kind == odd->kind && was->node->guid == odd->node->guid &&
-		    (was->port ? was->port->number : 0) == (odd->port ? odd->port->number : 0))
-			continue;
-		warnx("topology: %s port %u: %s", get_name(odd->node, name),
-		      odd->port ? odd->port->number : 0, mad_fabric_oddity_text(odd->kind));
+	for (unsigned n = 0; n < MESSAGES_MOST && (problem = next_contradiction(after, &i));
+	     n++) {
+		mad_fabric_problem_text(problem, text, sizeof(text));
+		mad_fabric_problem_text(next_contradiction(before, &j), was, sizeof(was));
+		if (strcmp(text, was) != 0)
+			warnx("topology: %s", text);
 	}
 }
 
@@ -456,7 +467,7 @@ static double begin(struct round *round)
 	error = round == &topology
 			? mad_fabric_submit(async, &discovery, discovered, NULL, NULL)
 			: mad_fabric_counters_submit(async, totals, &reading, counters_came,
-						     NULL);
+						     NULL, NULL);
 	if (error)
 		end_round(round, error);
 	return round->interval;

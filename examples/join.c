@@ -41,18 +41,15 @@ static void print_record(const struct umad_sa_mcmember_record *record)
 	umad_sa_mcm_get_sl_flow_hop(record->sl_flow_hop, &sl, NULL, NULL);
 	printf("%s: MLID 0x%04x, Q_Key 0x%08x, P_Key 0x%04x\n", mgid, be16toh(record->mlid),
 	       be32toh(record->qkey), be16toh(record->pkey));
-	printf("MTU %u bytes, rate %g Gb/s, SL %u\n", mad_sa_mtu(record->mtu),
+	printf("MTU %u bytes, rate %g Gb/s, SL %u\n", mad_link_mtu(record->mtu & 0x3f),
 	       mad_sa_rate_gbps(record->rate), sl);
 }
 
-static void print_failure(const struct mad_membership_state *state)
+static void print_failure(void)
 {
 	char text[MAD_ERROR_TEXT_SIZE];
 
-	warnx("%s: %s", mgid,
-	      state->error == -EIO
-		      ? mad_status_text(IB_SA_CLASS, state->status, text, sizeof(text))
-		      : strerror(-state->error));
+	warnx("%s: %s", mgid, mad_failure_text(NULL, text, sizeof(text)));
 }
 
 static void tell(struct mad_membership *membership, const struct mad_membership_state *state,
@@ -70,7 +67,7 @@ static void tell(struct mad_membership *membership, const struct mad_membership_
 			mad_membership_stop(membership);
 		break;
 	case MAD_MEMBERSHIP_FAILED:
-		print_failure(state);
+		print_failure();
 		if (!state->record) { /* the port was never a member */
 			failed = true;
 			mad_membership_stop(membership);
@@ -79,7 +76,7 @@ static void tell(struct mad_membership *membership, const struct mad_membership_
 	case MAD_MEMBERSHIP_END:
 		ended = true;
 		if (state->error)
-			print_failure(state);
+			print_failure();
 		failed |= state->error != 0;
 		break;
 	}
@@ -87,8 +84,9 @@ static void tell(struct mad_membership *membership, const struct mad_membership_
 
 int main(int argc, char **argv)
 {
-	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
 	struct umad_sa_mcmember_record member = {.qkey = 0};
+	const struct mad_membership_options options = {
+		.member = &member, .join_state = UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER};
 	struct sigaction action = {.sa_handler = stop};
 	struct mad_membership *membership;
 	struct ibmad_port *port;
@@ -97,17 +95,16 @@ int main(int argc, char **argv)
 	seconds = argc > 2 ? (read_ms(argv[2]) + 999) / 1000 : 0; /* alarm(2) has whole ones */
 	if (argc > 3 || (argc > 2 && !seconds) || inet_pton(AF_INET6, mgid, member.mgid) != 1)
 		errx(2, "usage: join [MGID [SECONDS]]");
-	port = mad_rpc_open_port(NULL, 0, classes, 2);
-	async = port ? mad_async_create(port) : NULL;
+	async = mad_port_open(NULL, 0, &port) ? NULL : mad_async_create(port);
 	if (!async)
-		err(1, "mad_rpc_open_port");
+		err(1, "mad_port_open");
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGALRM, &action, NULL);
 	alarm(seconds);
-	errno = -mad_membership_start(async, &member, 0, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER,
-				      tell, NULL, &membership);
-	if (errno)
-		err(1, "mad_membership_start");
+	if (mad_membership_start(async, &options, tell, NULL, &membership)) {
+		print_failure();
+		return 1;
+	}
 	if (mad_async_wait(async, -1) == -EINTR && !ended) { /* a signal */
 		mad_membership_stop(membership);
 		mad_async_wait(async, -1); /* until the port has left the group */

@@ -30,7 +30,7 @@ static void discovered(struct mad_async *async, int error, struct mad_fabric *fa
 	(void)arg;
 	if (error)
 		errx(1, "%s", strerror(-error));
-	printf("%zu nodes\n", mad_fabric_node_count(fabric));
+	printf("%zu nodes\n", fabric->node_count);
 	mad_fabric_free(fabric);
 	times--;
 }
@@ -46,9 +46,8 @@ static void watch(int loop, int fd)
 int main(int argc, char **argv)
 {
 	struct itimerspec every = {.it_value.tv_nsec = 1, .it_interval.tv_nsec = 100000000};
-	int classes[] = {IB_SMI_DIRECT_CLASS};
-	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 1);
-	struct mad_async *async = port ? mad_async_create(port) : NULL;
+	struct ibmad_port *port;
+	struct mad_async *async = mad_port_open(NULL, 0, &port) ? NULL : mad_async_create(port);
 	int loop = epoll_create1(EPOLL_CLOEXEC), timer = timerfd_create(CLOCK_MONOTONIC, 0);
 	struct epoll_event event;
 	uint64_t ticks;

@@ -29,7 +29,7 @@ static void discovered(struct mad_async *async, int error, struct mad_fabric *fa
 	(void)arg;
 	if (error)
 		errx(1, "%s", strerror(-error));
-	printf("%zu nodes\n", mad_fabric_node_count(fabric));
+	printf("%zu nodes\n", fabric->node_count);
 	mad_fabric_free(fabric);
 	if (--times <= 0)
 		g_main_loop_quit(loop);
@@ -58,9 +58,8 @@ static gboolean tick(gpointer async)
 
 int main(int argc, char **argv)
 {
-	int classes[] = {IB_SMI_DIRECT_CLASS};
-	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 1);
-	struct mad_async *async = port ? mad_async_create(port) : NULL;
+	struct ibmad_port *port;
+	struct mad_async *async = mad_port_open(NULL, 0, &port) ? NULL : mad_async_create(port);
 	guint engine, timer;
 
 	if (argc > 1)

@@ -19,7 +19,6 @@
 #include <infiniband/mad_fields.h>
 #include <infiniband/mad_server.h>
 
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <time.h>
@@ -38,40 +37,44 @@ static void stop(int number)
 /* --- the server ----------------------------------------------------------------- */
 
 struct service {
+	struct mad_server *server; /* NULL: it has ended */
 	const char *name;
 	unsigned count;
+	int error; /* why it has ended */
 };
 
-/* A callback of the server. */
-static void respond(struct mad_server *server, struct mad_request *request, void *arg)
+/* The callback of the server. */
+static void respond(struct mad_server *server, struct mad_request *request, int error,
+		    void *arg)
 {
 	struct service *service = arg;
-	int error;
+	char text[MAD_ERROR_TEXT_SIZE];
 
 	(void)server;
-	error = mad_request_respond(request, 0, service->name, strlen(service->name));
-	if (!error) {
+	if (!request) { /* the last callback */
+		service->server = NULL;
+		service->error = error;
+	} else if (!mad_request_respond(request, 0, service->name, strlen(service->name))) {
 		service->count++;
-		return;
+	} else {
+		fprintf(stderr, "LID %d gets no response: %s\n", request->from.lid,
+			mad_failure_text(NULL, text, sizeof(text)));
+		mad_request_free(request);
 	}
-	fprintf(stderr, "LID %d gets no response: %s\n", request->from.lid, strerror(-error));
-	mad_request_free(request);
 }
 
-/* Until a signal comes; 0, or a negative errno. */
-static int serve_all(void)
+/* Until a signal comes, or the device is gone. */
+static void serve_all(struct service *service)
 {
 	struct sigaction action = {.sa_handler = stop};
-	int ret;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	ret = mad_async_wait(async, -1);
+	mad_async_wait(async, -1);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
-	if (ret == -EINTR)
-		return 0;
-	return ret < 0 ? ret : mad_async_process(async); /* why the server has ended */
+	mad_server_stop(service->server);
+	mad_async_wait(async, -1); /* until the last callback */
 }
 
 static int serve(const char *name)
@@ -82,29 +85,26 @@ static int serve(const char *name)
 		.methods = {MAD_SERVER_METHOD(IB_MAD_METHOD_GET)},
 	};
 	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, NULL, 0);
-	struct service service = {name, 0};
-	struct mad_server *server;
-	int error;
+	struct service service = {.name = name};
+	char text[MAD_ERROR_TEXT_SIZE];
 
 	async = port ? mad_async_create(port) : NULL;
 	if (!async) {
 		perror("mad_rpc_open_port");
 		return 1;
 	}
-	error = mad_server_start(async, &options, respond, &service, &server);
-	if (!error) {
+	service.error = mad_server_start(async, &options, respond, &service, &service.server);
+	if (!service.error) {
 		printf("%s serves\n", name);
 		fflush(stdout);
-		error = serve_all();
+		serve_all(&service);
 	}
-	if (error == -EADDRINUSE)
-		fprintf(stderr, "another program on this port serves pings\n");
-	else if (error)
-		fprintf(stderr, "the server ends: %s\n", strerror(-error));
+	if (service.error)
+		fprintf(stderr, "%s\n", mad_failure_text(NULL, text, sizeof(text)));
 	printf("%s responded to %u requests\n", name, service.count);
 	mad_async_free(async);
 	mad_rpc_close_port(port);
-	return error != 0;
+	return service.error != 0;
 }
 
 /* --- the client ----------------------------------------------------------------- */
@@ -128,7 +128,7 @@ static int ask(struct ibmad_port *port, ib_portid_t *to)
 	double start = now_us();
 
 	if (!ib_vendor_call_via(data, to, &call, port)) {
-		printf("LID %d: %s\n", to->lid, mad_last_failure_text(text, sizeof(text)));
+		printf("LID %d: %s\n", to->lid, mad_failure_text(NULL, text, sizeof(text)));
 		return 1;
 	}
 	/* another node's text: without bytes that control a terminal */

@@ -24,15 +24,15 @@
 static void print(const struct mad_counters *counters)
 {
 	const struct mad_counter_info *info;
-
 	bool counted = false;
 
 	for (unsigned i = 0; (info = mad_counters_info(i)); i++) {
-		if (!mad_counters_value(counters, i))
-			continue;
-		printf("%-32s %" PRIu64 " %s%s\n", info->name, mad_counters_value(counters, i),
-		       info->unit, counters->at_maximum & MAD_COUNTER_BIT(i) ? " or more" : "");
-		counted = true;
+		uint64_t value = mad_counters_value(counters, i, NULL);
+
+		counted |= value != 0;
+		if (value)
+			printf("%-32s %" PRIu64 " %s%s\n", info->name, value, info->unit,
+			       counters->at_maximum & MAD_COUNTER_BIT(i) ? " or more" : "");
 	}
 	if (counters->present && !counted)
 		printf("all counters are 0\n");
@@ -42,7 +42,6 @@ int main(int argc, char **argv)
 {
 	struct mad_counters_options all = {.counters = MAD_COUNTERS_ALL};
 	bool reset = argc > 1 && !strcmp(argv[1], "-r");
-	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS};
 	struct mad_counters counters;
 	struct ibmad_port *port;
 	ib_portid_t node = {0};
@@ -58,16 +57,16 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: port-counters [-r] [LID PORT]\n");
 		return 2;
 	}
-	port = mad_rpc_open_port(NULL, 0, classes, 2);
-	if (!port) {
-		perror("mad_rpc_open_port");
+	if (mad_port_open(NULL, 0, &port) < 0) {
+		perror("mad_port_open");
 		return 1;
 	}
 	if (argc == 1 && ib_resolve_self_via(&node, &number, NULL, port) < 0) {
 		perror("this port's LID");
 		return 1;
 	}
-	error = mad_counters_read(port, &node, (unsigned)number, &all, &counters);
+	error = mad_counters_read(port, &node, (unsigned)number, &all, &counters,
+				  sizeof(counters));
 	printf("LID %d port %d%s%s\n", node.lid, number, error ? ": " : "",
 	       error ? strerror(-error) : "");
 	print(&counters);

@@ -41,45 +41,47 @@ static void print_name(const struct mad_sa_node_record *node)
 	printf("%-20s ", mad_printable_text(name, name, sizeof(name)));
 }
 
-static void print_failure(const struct mad_sa_node_record *node, const char *why)
+static void print_failure(const struct mad_sa_node_record *node)
 {
+	char text[MAD_ERROR_TEXT_SIZE];
+
 	failed_count++;
 	print_name(node);
-	printf("LID %5u: %s\n", be16toh(node->lid), why);
+	printf("LID %5u: %s\n", be16toh(node->lid), mad_failure_text(NULL, text, sizeof(text)));
 }
 
 static void path_came(struct mad_async *async, const struct mad_sa_response *response,
 		      void *arg)
 {
-	const struct mad_sa_path_record *path = response->record;
+	const struct mad_sa_path_record *path = mad_sa_table_record(response->table, 0);
 	const struct mad_sa_node_record *node = arg;
-	char text[MAD_ERROR_TEXT_SIZE];
 
 	(void)async;
-	if (response->error) {
-		print_failure(node, mad_reply_text(response->reply, text, sizeof(text)));
+	if (!path) {
+		print_failure(node);
 		return;
 	}
 	path_count++;
 	print_name(node);
 	printf("LID %5u  %4g Gb/s  MTU %4u  SL %2u  %g us\n", be16toh(path->dlid),
-	       mad_sa_rate_gbps(path->rate), mad_sa_mtu(path->mtu), be16toh(path->qos_sl) & 0xf,
-	       mad_sa_lifetime_us(path->pkt_life));
+	       mad_sa_rate_gbps(path->rate), mad_link_mtu(path->mtu & 0x3f),
+	       be16toh(path->qos_sl) & 0xf, mad_sa_lifetime_us(path->pkt_life));
+	mad_sa_table_free(response->table);
 }
 
 static void submit(struct mad_async *async, unsigned slid, struct mad_sa_node_record *node)
 {
 	struct mad_sa_path_record path = {
 		.slid = htobe16((uint16_t)slid), .dlid = node->lid, .reversible_num = 1};
-	struct mad_sa_query query = {.attribute = IB_SA_ATTR_PATHRECORD,
+	struct mad_sa_query query = {.method = IB_MAD_METHOD_GET,
+				     .attribute = IB_SA_ATTR_PATHRECORD,
 				     .component_mask = MAD_SA_PATH_SLID | MAD_SA_PATH_DLID |
 						       MAD_SA_PATH_NUMB_PATH,
 				     .record = &path,
 				     .record_size = sizeof(path)};
-	int error = mad_sa_submit(async, IB_MAD_METHOD_GET, &query, path_came, node, NULL);
 
-	if (error)
-		print_failure(node, strerror(-error));
+	if (mad_sa_submit(async, &query, path_came, node, NULL))
+		print_failure(node);
 }
 
 static bool is_wanted(const struct mad_sa_node_record *node, char **names)
@@ -94,7 +96,6 @@ static bool is_wanted(const struct mad_sa_node_record *node, char **names)
 
 int main(int argc, char **argv)
 {
-	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
 	struct mad_async *async;
 	struct ibmad_port *port;
 	char text[MAD_ERROR_TEXT_SIZE];
@@ -108,13 +109,12 @@ int main(int argc, char **argv)
 		if (all.timeout_ms < 0)
 			errx(2, "usage: sa-paths [-t MILLISECONDS] [NAME ...]");
 	}
-	port = mad_rpc_open_port(NULL, 0, classes, 2);
-	async = port ? mad_async_create(port) : NULL;
+	async = mad_port_open(NULL, 0, &port) ? NULL : mad_async_create(port);
 	if (!async || ib_resolve_self_via(&self, NULL, NULL, port))
 		err(1, "this port");
-	if (mad_sa_get_table(port, &all, &nodes))
-		errx(1, "the nodes: %s", mad_last_failure_text(text, sizeof(text)));
-	for (size_t i = 0; i < mad_sa_table_count(nodes); i++) {
+	if (mad_sa_request(port, &all, &nodes))
+		errx(1, "the nodes: %s", mad_failure_text(NULL, text, sizeof(text)));
+	for (size_t i = 0; i < nodes->count; i++) {
 		struct mad_sa_node_record *node = mad_sa_table_record(nodes, i);
 
 		if (is_wanted(node, argv + optind))

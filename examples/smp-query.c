@@ -46,7 +46,7 @@ static bool show(struct ibmad_port *port, ib_portid_t *to, unsigned attribute, u
 
 	if (!smp_query_via(data, to, attribute, number, 0, port)) {
 		fprintf(stderr, "%s: %s\n", portid2str(to),
-			mad_last_failure_text(text, sizeof(text)));
+			mad_failure_text(NULL, text, sizeof(text)));
 		return false;
 	}
 	print(text, sizeof(text), data, sizeof(data));

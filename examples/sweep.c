@@ -5,8 +5,8 @@
  * mad_fabric_counters_read().
  *
  * Discovers the fabric and reads the error counters of all ports, by LID. Prints the ports that
- * counted errors, the nodes that do not respond, and contradictions in responses. Exits with 1
- * if a request failed or a port has no LID, with 2 if an argument is wrong.
+ * counted errors, and the problems that the discovery found. Exits with 1 if a request failed
+ * or a port has no LID, with 2 if an argument is wrong.
  *
  *   sweep [MILLISECONDS]      the timeout of an attempt; there are three attempts
  *   -k M_KEY                  the M_Key of the fabric
@@ -43,7 +43,6 @@ static unsigned left_ms(void)
 	return !limit_ms || elapsed < limit_ms ? limit_ms - elapsed * !!limit_ms : 1;
 }
 
-/* Port 0 is the node as a whole. */
 static void begin_row(const struct mad_fabric_node *node, unsigned port)
 {
 	char name[sizeof(node->description)];
@@ -62,12 +61,11 @@ static void print_progress(const struct mad_fabric_progress *progress, void *arg
 }
 
 /* Whether the reading left out a port with counters, because it has no LID. */
-static bool lacks_lid(const struct mad_fabric *fabric,
-		      const struct mad_fabric_counters_port *each)
+static bool lacks_lid(const struct mad_fabric_counters_port *each)
 {
 	const struct mad_fabric_port *port = each->port;
 
-	if (each->is_latest || mad_fabric_port_lid(fabric, port))
+	if (each->is_latest || port->gmp_lid)
 		return false;
 	return port->node->type == IB_NODE_SWITCH ? port->number || port->node->enhanced_port0
 						  : port->state != MAD_PORT_DOWN;
@@ -79,35 +77,29 @@ static void print_port(const struct mad_fabric_counters_port *port)
 	unsigned faults = 0;
 
 	for (unsigned i = 0; port->reading && i < MAD_COUNTER_COUNT; i++)
-		faults += mad_counters_value(port->reading, i) != 0;
+		faults += mad_counters_value(port->reading, i, NULL) != 0;
 	if (!port->is_latest || (!port->error && !faults) ||
 	    (port->error == -ETIMEDOUT && silent == port->guid))
 		return;
 	silent = port->error == -ETIMEDOUT ? port->guid : 0;
 	begin_row(port->port->node, port->number);
 	for (unsigned i = 0; faults && i < MAD_COUNTER_COUNT; i++)
-		if (mad_counters_value(port->reading, i))
+		if (mad_counters_value(port->reading, i, NULL))
 			printf("%s %" PRIu64 "  ", mad_counters_info(i)->name,
-			       mad_counters_value(port->reading, i));
+			       mad_counters_value(port->reading, i, NULL));
 	puts(port->error ? strerror(-port->error) : "");
 	failed_count += port->error != 0;
 	faulty_count += faults != 0;
 }
 
-static void print_trouble(const struct mad_fabric *fabric)
+static void print_problems(const struct mad_fabric *fabric)
 {
-	const struct mad_fabric_failure *failure;
-	const struct mad_fabric_oddity *odd;
+	const struct mad_fabric_problem *problem;
+	char text[MAD_FABRIC_PROBLEM_TEXT_SIZE];
 
-	for (size_t i = 0; (failure = mad_fabric_failure(fabric, i)); i++, failed_count++) {
-		begin_row(failure->behind ? failure->behind->node : failure->node,
-			  failure->behind ? failure->behind->number : failure->modifier);
-		printf("%s: %s\n", failure->behind ? "the node behind it" : "discovery",
-		       strerror(-failure->error));
-	}
-	for (size_t i = 0; (odd = mad_fabric_oddity(fabric, i)); i++) {
-		begin_row(odd->node, odd->port ? odd->port->number : 0);
-		puts(mad_fabric_oddity_text(odd->kind));
+	for (size_t i = 0; (problem = mad_fabric_get_problem(fabric, i)); i++) {
+		puts(mad_fabric_problem_text(problem, text, sizeof(text)));
+		failed_count += problem->error != 0;
 	}
 }
 
@@ -117,7 +109,7 @@ int main(int argc, char **argv)
 					       .partial = true};
 	struct mad_fabric_counters_options options = {.counters = MAD_COUNTERS_ERRORS,
 						      .basic = true};
-	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, option, error;
+	int option, error;
 	struct mad_fabric_counters *counters = mad_fabric_counters_create(NULL);
 	const struct mad_fabric_counters_port *each = NULL;
 	char text[MAD_ERROR_TEXT_SIZE];
@@ -134,9 +126,8 @@ int main(int argc, char **argv)
 		timeout = read_number(argv[optind++], 1, 1000000);
 	if (!valid || timeout < 0 || optind < argc)
 		errx(2, "usage: sweep [-k M_KEY] [-l SECONDS] [MILLISECONDS]");
-	port = mad_rpc_open_port(NULL, 0, classes, 2);
-	if (!port || !counters)
-		errx(1, "%s", mad_last_failure_text(text, sizeof(text)));
+	if (mad_port_open(NULL, 0, &port) || !counters)
+		errx(1, "%s", mad_failure_text(NULL, text, sizeof(text)));
 	if (timeout)
 		mad_rpc_set_timeout(port, timeout);
 	clock_gettime(CLOCK_MONOTONIC, &start);
@@ -149,17 +140,17 @@ int main(int argc, char **argv)
 	if (!error)
 		error = mad_fabric_counters_read(port, counters, &options);
 	if (error)
-		warnx("%s", mad_last_failure_text(text, sizeof(text)));
+		warnx("%s", mad_failure_text(NULL, text, sizeof(text)));
 	while ((each = mad_fabric_counters_next(counters, each))) {
 		print_port(each);
-		unknown_count += lacks_lid(fabric, each);
+		unknown_count += lacks_lid(each);
 	}
-	print_trouble(fabric);
+	print_problems(fabric);
 	if (unknown_count)
 		warnx("%u ports have no LID: their counters were not read", unknown_count);
 	printf("%zu nodes, %zu ports read, %u with errors, %u requests failed, %u ms\n",
-	       mad_fabric_node_count(fabric), mad_fabric_counters_latest(counters)->read,
-	       faulty_count, failed_count, elapsed_ms());
+	       fabric ? fabric->node_count : 0, counters->latest->read, faulty_count,
+	       failed_count, elapsed_ms());
 	mad_fabric_counters_free(counters);
 	mad_fabric_free(fabric);
 	mad_rpc_close_port(port);

@@ -36,11 +36,12 @@ static void *read_counters(void *arg)
 
 	(void)arg;
 	while ((each = mad_fabric_next_port(fabric, each))) {
-		ib_portid_t to = {.lid = mad_fabric_port_lid(fabric, each)};
+		ib_portid_t to = {.lid = each->gmp_lid};
 
 		if (!each->peer)
 			continue;
-		if (!to.lid || mad_counters_read(port, &to, each->number, &options, &counters))
+		if (!to.lid || mad_counters_read(port, &to, each->number, &options, &counters,
+						 sizeof(counters)))
 			failed_count++;
 		else
 			read_count++;
@@ -56,21 +57,21 @@ static void *discover_again(void *arg)
 	(void)arg;
 	if (error)
 		errx(1, "%s", strerror(-error));
-	printf("%zu nodes\n", mad_fabric_node_count(again));
+	printf("%zu nodes\n", again->node_count);
 	mad_fabric_free(again);
 	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS};
 	int count = argc > 1 ? read_number(argv[1], 1, MOST) : 4, error;
 	pthread_t threads[MOST];
 
 	if (count < 0 || argc > 2)
 		errx(2, "usage: threads [COUNT]");
-	port = mad_rpc_open_port(NULL, 0, classes, 2);
-	error = port ? mad_fabric_discover(port, NULL, &fabric) : -errno;
+	error = mad_port_open(NULL, 0, &port);
+	if (!error)
+		error = mad_fabric_discover(port, NULL, &fabric);
 	if (error)
 		errx(1, "%s", strerror(-error));
 	for (int i = 0; i < count; i++)

@@ -16,21 +16,16 @@
 
 #include "program.h"
 
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_notice.h>
 
-#include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
 
 #define TRAPS_MOST 16
 
 static struct mad_async *async;
-
-/* The end of the notices. It comes in mad_async_free() after a second signal. */
-static struct {
-	bool came;
-	int error;
-} end;
+static struct mad_notices *notices; /* NULL: they have ended */
+static int end_error;
 
 static void stop(int number)
 {
@@ -38,38 +33,34 @@ static void stop(int number)
 	mad_async_stop(async);
 }
 
-static void tell(struct mad_notices *notices, const struct mad_notice *notice, void *arg)
+static void tell(struct mad_notices *from, const struct mad_notice *notice, void *arg)
 {
 	char line[MAD_NOTICE_TEXT_SIZE];
 
-	(void)notices;
+	(void)from;
 	(void)arg;
 	printf("%s\n", mad_notice_text(notice, line, sizeof(line)));
 	if (fflush(stdout))
 		mad_async_stop(async);
 	if (notice->kind == MAD_NOTICE_END) {
-		end.came = true;
-		end.error = notice->error;
+		notices = NULL;
+		end_error = notice->error;
 	}
 }
 
 static int watch(const struct mad_notices_options *options)
 {
-	struct mad_notices *notices;
-	int error = mad_notices_start(async, options, tell, NULL, &notices);
+	char text[MAD_ERROR_TEXT_SIZE];
 
-	if (error) {
+	if (mad_notices_start(async, options, tell, NULL, &notices)) {
 		fprintf(stderr, "no subscription: %s\n",
-			error == -EADDRINUSE ? "another program on this port has one"
-					     : strerror(-error));
+			mad_failure_text(NULL, text, sizeof(text)));
 		return 1;
 	}
-	if (mad_async_wait(async, -1) == -EINTR && !end.came) { /* a signal */
-		mad_notices_stop(notices);
-		mad_async_wait(async,
-			       -1); /* until the subscription is undone, or another signal */
-	}
-	return end.error != 0;
+	mad_async_wait(async, -1); /* until a signal */
+	mad_notices_stop(notices);
+	mad_async_wait(async, -1); /* until the subscription is undone, or another signal */
+	return end_error != 0;
 }
 
 /* A filter for each trap; how many, or -1. Without any there is no filter, and all traps come.
@@ -91,7 +82,6 @@ static int read_filters(char **traps, struct mad_notice_filter filters[TRAPS_MOS
 
 int main(int argc, char **argv)
 {
-	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
 	struct sigaction action = {.sa_handler = stop};
 	struct mad_notice_filter filters[TRAPS_MOST];
 	struct mad_notices_options options = {.filters = filters};
@@ -105,10 +95,9 @@ int main(int argc, char **argv)
 	}
 	options.check_ms = check_ms;
 	options.filter_count = (unsigned)count;
-	port = mad_rpc_open_port(NULL, 0, classes, 2);
-	async = port ? mad_async_create(port) : NULL;
+	async = mad_port_open(NULL, 0, &port) ? NULL : mad_async_create(port);
 	if (!async) {
-		perror("mad_rpc_open_port");
+		perror("mad_port_open");
 		return 1;
 	}
 	sigaction(SIGINT, &action, NULL);

@@ -394,12 +394,37 @@ static int add_descriptor(const struct umad_monitor *monitor, int fd)
 	return epoll_ctl(monitor->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-EXPORT int umad_monitor_open(struct umad_monitor **monitor)
+/* Starts the timer, so that the ports are watched from their first reading on. */
+static int start_timer(struct umad_monitor *monitor, int interval_ms)
+{
+	struct timespec interval = {.tv_sec = interval_ms / 1000,
+				    .tv_nsec = interval_ms % 1000 * 1000000L};
+	struct itimerspec time = {.it_interval = interval, .it_value = interval};
+
+	monitor->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (monitor->timer < 0)
+		return -errno;
+	timerfd_settime(monitor->timer, 0, &time, NULL);
+	return add_descriptor(monitor, monitor->timer);
+}
+
+static int start(struct umad_monitor *monitor, int interval_ms)
+{
+	int err;
+
+	monitor->epoll = epoll_create1(EPOLL_CLOEXEC);
+	err = monitor->epoll < 0 ? -errno : add_descriptor(monitor, uevent_fd(monitor->sock));
+	if (!err && interval_ms)
+		err = start_timer(monitor, interval_ms);
+	return err ? err : take_stock(monitor);
+}
+
+EXPORT int umad_monitor_open(struct umad_monitor **monitor, int watch_interval_ms)
 {
 	struct umad_monitor *opened;
 	int err;
 
-	if (!monitor)
+	if (!monitor || watch_interval_ms < 0)
 		return fail(-EINVAL);
 	opened = calloc(1, sizeof(*opened));
 	if (!opened)
@@ -411,10 +436,7 @@ EXPORT int umad_monitor_open(struct umad_monitor **monitor)
 		free(opened);
 		return fail(err);
 	}
-	opened->epoll = epoll_create1(EPOLL_CLOEXEC);
-	err = opened->epoll < 0 ? -errno : add_descriptor(opened, uevent_fd(opened->sock));
-	if (!err)
-		err = take_stock(opened);
+	err = start(opened, watch_interval_ms);
 	if (err) {
 		umad_monitor_free(opened);
 		return fail(err);
@@ -428,48 +450,10 @@ EXPORT int umad_monitor_get_fd(const struct umad_monitor *monitor)
 	return monitor ? monitor->epoll : fail(-EINVAL);
 }
 
-/* Starts the timer, and reads the values with which the first look compares. */
-static int start_timer(struct umad_monitor *monitor)
-{
-	struct event_list *present = &monitor->present;
-	int err, timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-
-	if (timer < 0)
-		return -errno;
-	err = add_descriptor(monitor, timer);
-	for (size_t i = 0; !err && i < present->count; i++)
-		err = read_values(&present->entries[i].event, &present->entries[i].values);
-	if (err)
-		close(timer);
-	else
-		monitor->timer = timer;
-	return err;
-}
-
-EXPORT int umad_monitor_watch_ports(struct umad_monitor *monitor, int interval_ms)
-{
-	struct timespec interval = {.tv_sec = interval_ms / 1000,
-				    .tv_nsec = interval_ms % 1000 * 1000000L};
-	struct itimerspec time = {.it_interval = interval, .it_value = interval};
-	int err = 0;
-
-	if (!monitor || interval_ms < 1)
-		return fail(-EINVAL);
-	if (monitor->timer < 0)
-		err = start_timer(monitor);
-	if (err)
-		return fail(err);
-	timerfd_settime(monitor->timer, 0, &time, NULL);
-	return 0;
-}
-
-EXPORT int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_event *event)
+static int next_event(struct umad_monitor *monitor, struct umad_event *event)
 {
 	int err = 0;
 
-	if (!monitor || !event)
-		return fail(-EINVAL);
-	memset(event, 0, sizeof(*event));
 	while (!err && !monitor->lost && monitor->taken == monitor->pending.count) {
 		monitor->pending.count = monitor->taken = 0;
 		err = receive(monitor);
@@ -479,7 +463,7 @@ EXPORT int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_eve
 		}
 	}
 	if (err == -EAGAIN)
-		return fail(err);
+		return err;
 	if (err) {
 		log_info("events are lost: %s", strerror(-err));
 		monitor->lost = true;
@@ -489,17 +473,31 @@ EXPORT int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_eve
 		return 0;
 	}
 	if (err && err != -ENOBUFS && err != AMBIGUOUS && !is_gone(err))
-		return fail(err);
+		return err;
 	/* take_stock() reads the ports; if it fails, the descriptor does not stay readable */
 	(void)take_interval(monitor);
 	err = drop_uevents(monitor);
 	if (!err)
 		err = take_stock(monitor);
 	if (err)
-		return fail(err);
+		return err;
 	monitor->lost = false;
 	event->type = UMAD_EVENT_OVERRUN;
 	return 0;
+}
+
+EXPORT int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_event *event,
+				   size_t size)
+{
+	struct umad_event next = {0};
+	int err;
+
+	if (!monitor || !event)
+		return fail(-EINVAL);
+	err = next_event(monitor, &next);
+	memset(event, 0, size);
+	memcpy(event, &next, size < sizeof(next) ? size : sizeof(next));
+	return err ? fail(err) : 0;
 }
 
 EXPORT void umad_monitor_free(struct umad_monitor *monitor)

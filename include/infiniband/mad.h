@@ -1460,7 +1460,7 @@ struct ibmad_ports_pair {
  * EIO        the response has a status other than 0
  * and the errors of umad_open_port(), umad_register(), umad_send() and umad_recv().
  * mad_last_failure() of mad_errors.h has the last failed call of a thread, with the status of a
- * response, and mad_last_failure_text() has it in words.
+ * response, and mad_failure_text() has it in words.
  */
 
 /**

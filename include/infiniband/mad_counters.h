@@ -1,29 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * mad_counters.h - the counters of a port as numbers (IBA 16.1).
+ * mad_counters.h - the counters of a port as numbers (IBA 16.1), and their totals.
  *
  *   ib_portid_t node = {.lid = 7};
  *   struct mad_counters counters;
  *
- *   if (mad_counters_read(port, &node, 3, NULL, &counters) == 0)
+ *   if (mad_counters_read(port, &node, 3, NULL, &counters, sizeof(counters)) == 0)
  *           printf("%" PRIu64 " bytes, %" PRIu64 " packets\n", counters.rcv_bytes,
  *                  counters.rcv_packets);
  *
- * A reading has each counter that the node has. The counters come from PortCountersExtended if
- * the node has it. Counters that PortCountersExtended does not have come from PortCounters. If
- * the program wants the details of errors, they come from PortRcvErrorDetails and
- * PortXmitDiscardDetails, and those of forward error correction from
- * PortExtendedSpeedsCounters. The node's ClassPortInfo tells which attributes the node has. A
- * struct mad_counters_node remembers ClassPortInfo, so that it is read only once.
+ * The port must have IB_PERFORMANCE_CLASS registered. The library reads the attributes that
+ * have the wanted counters, as far as the node supports them, and returns host order numbers.
  *
- * The port must have IB_PERFORMANCE_CLASS registered. The numbers are in host order.
- *
- * Counters stop at their maximum; they do not begin again at 0 (IBA 16.1.3.5). Reading does not
- * reset counters. struct mad_counters_tracker adds up readings, so that a program needs no
- * reset, which would disturb other programs.
- *
- * mad_fabric_counters.h reads and adds up the counters of all ports of a fabric.
+ * Counters stop at their maximum; they do not wrap (IBA 16.1.3.5). Reading does not reset
+ * them. A struct mad_counters_tracker adds up readings, so that a program needs no reset, which
+ * would disturb other programs. mad_fabric_counters.h does both for all ports of a fabric.
  *
  * Memory. mad_counters_node_free() and mad_counters_tracker_free() free a node and a tracker.
  * The totals of a tracker are valid until the next call for the tracker. The counters that a
@@ -33,13 +25,15 @@
  * threads must not use one tracker at the same time. A child of fork() must not use the nodes
  * of its parent, and creates other ones.
  *
- * Calls return 0 or more, or a negative errno.
+ * Calls return 0 or more, or a negative errno, and store their failure (mad_errors.h).
+ * mad_counters_read(3) and mad_counters_tracker_create(3) have the details.
  */
 #ifndef INFINIBAND_MAD_COUNTERS_H
 #define INFINIBAND_MAD_COUNTERS_H
 
 #include <infiniband/mad_async.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -143,9 +137,14 @@ enum mad_counters_odd {
 
 /**
  * A reading. A counter is 0 if it is not in "present". Packets and bytes are those of data
- * packets, not of flow control.
+ * packets, not of flow control. Members may be added at the end: calls get the size.
  */
 struct mad_counters {
+	/** Bytes that the library filled in. mad_counters_value() and
+	 * mad_counters_tracker_add() read no more. */
+	uint32_t size;
+	uint8_t port;
+	uint8_t reserved[3];
 	/** from the first byte of the LRH to the ICRC: 4 times PortXmitData, whose unit is 4
 	 * bytes */
 	uint64_t xmit_bytes;
@@ -195,21 +194,18 @@ struct mad_counters {
 	uint64_t fec_uncorrectable_blocks;
 	uint64_t fec_corrected_symbols; /**< of Reed-Solomon FEC: MAD_PMA_RSFEC_COUNTERS */
 
-	uint64_t reserved[2]; /**< for counters to come; 0 */
-
 	uint64_t present;         /**< the counters that were read */
 	uint64_t at_maximum;      /**< counters at their maximum: they may have missed events */
 	uint64_t odd_values;      /**< counters with an impossible value */
 	uint64_t extended;        /**< counters of 64 bits, from PortCountersExtended */
 	uint64_t time_us;         /**< of the last response with counters, by CLOCK_MONOTONIC */
-	uint64_t response_us[8];  /**< of each response; 0: time_us; mad_counters_time_us() */
+	uint64_t response_us[8];  /**< of each response; 0: time_us; see mad_counters_value() */
 	uint32_t capability_mask; /**< enum mad_pma_capability */
 	uint32_t capability_mask2;
 	uint32_t status;   /**< the MAD status of the request that failed with -EIO; or 0 */
 	uint32_t odd;      /**< enum mad_counters_odd */
 	uint32_t requests; /**< the number of requests, without retransmissions */
-	uint8_t port;
-	uint8_t reserved2[3];
+	uint32_t reserved2;
 };
 
 /** A counter, for programs that export all counters. */
@@ -227,119 +223,17 @@ struct mad_counter_info {
 
 /** Describes a counter, from 0 to MAD_COUNTER_COUNT - 1; NULL for another number. */
 const struct mad_counter_info *mad_counters_info(unsigned counter);
-/** The value of a counter by its number; 0 for another number. */
-uint64_t mad_counters_value(const struct mad_counters *counters, unsigned counter);
 /**
- * The time at which the response with the counter came, in microseconds by CLOCK_MONOTONIC. A
- * reading with several requests has several times. 0 if the reading does not have the counter.
+ * A counter by its number; 0 if the reading does not have it. *time_us, unless it is NULL,
+ * becomes the CLOCK_MONOTONIC time of the response that had the counter, or 0: a reading of
+ * several requests has several times.
  */
-uint64_t mad_counters_time_us(const struct mad_counters *counters, unsigned counter);
-
-/* --- reading --------------------------------------------------------------------- */
-
-/**
- * The memory of a node's ClassPortInfo, and of the attributes that the node refused. A program
- * creates one for each node (or LID), and uses it in all readings of the node's ports. If
- * several readings of an engine begin at once, the first one requests ClassPortInfo, and the
- * others wait for the response. If this request fails, all of them fail, so that a dead node
- * costs one request. Until ClassPortInfo is known, each engine and each blocking call requests
- * it.
- */
-struct mad_counters_node;
-
-/** NULL with errno ENOMEM. */
-struct mad_counters_node *mad_counters_node_create(void);
-/** Readings that have begun continue, and the memory is freed after them. NULL is allowed. */
-void mad_counters_node_free(struct mad_counters_node *node);
-
-/** A member that is 0 has its default. */
-struct mad_counters_options {
-	/** The wanted counters; 0: MAD_COUNTERS_DEFAULT. Bits outside of MAD_COUNTERS_ALL are
-	 * ignored. */
-	uint64_t counters;
-	struct mad_counters_node *node; /**< NULL: each reading requests ClassPortInfo */
-	int timeout_ms;                 /**< of an attempt; 0: the port's */
-	/**
-	 * Reads PortCounters, which each node has, instead of PortCountersExtended: a reading
-	 * is one request, without ClassPortInfo. The counters have up to 32 bits. PortXmitWait
-	 * and QP1Dropped are read only if the node is known.
-	 */
-	bool basic;
-	uint64_t reserved[4]; /**< 0 */
-};
-
-/** All ports of a node together, if it has MAD_PMA_ALL_PORT_SELECT. */
-#define MAD_COUNTERS_ALL_PORTS 255
-
-/**
- * Reads the counters of a port of the node at dport, which has a LID. Port 0 is the management
- * port of a switch. options may be NULL. The library sends only the requests that the wanted
- * counters need.
- *
- * *counters is always filled in. If the call fails after some counters were read, "present" has
- * their bits. If the node has only some of the wanted counters, the call succeeds.
- *
- * -EINVAL      a pointer is NULL, the LID is not unicast, or the port is greater than 255
- * -EINVAL      the timeout is negative, a reserved member is not 0, or all bits of
- *              options->counters are unknown
- * -EPROTONOSUPPORT  IB_PERFORMANCE_CLASS is not registered on the port
- * -EIO         a response with a status other than 0: counters->status
- * -ETIMEDOUT   no response came
- * -EOPNOTSUPP  the node has none of the wanted counters
- * -EOPNOTSUPP  the port is MAD_COUNTERS_ALL_PORTS, and the node does not support it
- * -EBADMSG     a response is too short
- * -ENOMEM      out of memory
- * -ENODEV      the device is gone
- * -ECANCELED   the reading was cancelled, the port closed, or the engine destroyed
- * and the other errors of struct mad_reply
- */
-int mad_counters_read(const struct ibmad_port *port, const ib_portid_t *dport,
-		      unsigned port_number, const struct mad_counters_options *options,
-		      struct mad_counters *counters);
-
-/**
- * Called once for each reading on an engine. error is 0 or an error of mad_counters_read(). The
- * counters are freed when the callback returns.
- */
-typedef void mad_counters_fn(struct mad_async *async, int error,
-			     const struct mad_counters *counters, void *arg);
-
-/** A reading on an engine that is not complete. */
-struct mad_counters_reading;
-
-/**
- * Begins a reading on an engine. dport and options are copied. If the call fails, the callback
- * is not called:
- * -EINVAL      as for mad_counters_read()
- * -ENOMEM      out of memory
- * -EOPNOTSUPP  as for mad_counters_read(), if ClassPortInfo is known or "basic" is set
- * and the errors of mad_async_submit()
- *
- * If reading is not NULL, *reading becomes a pointer for mad_counters_cancel(). The pointer
- * is valid until the callback is called.
- */
-int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport, unsigned port_number,
-			const struct mad_counters_options *options, mad_counters_fn *callback,
-			void *arg, struct mad_counters_reading **reading);
-
-/**
- * Cancels a reading: its callback is called with -ECANCELED by the next calls of
- * mad_async_process(), even if the counters have come meanwhile. Other readings of the node go
- * on. NULL is allowed. Call it from a callback of the engine, or from the only thread that
- * processes the engine. mad_async_cancel() and mad_async_free() cancel all readings.
- */
-void mad_counters_cancel(struct mad_counters_reading *reading);
-
-/**
- * Sets the counters to 0 that a reading with the same options reads. Other programs that read
- * these counters see the reset, too. The errors are those of mad_counters_read().
- */
-int mad_counters_reset(const struct ibmad_port *port, const ib_portid_t *dport,
-		       unsigned port_number, const struct mad_counters_options *options);
+uint64_t mad_counters_value(const struct mad_counters *counters, unsigned counter,
+			    uint64_t *time_us);
 
 /* --- counters by lane and by VL, and the tick -------------------------------------- */
 
-/** Groups of numbers that struct mad_counters does not have: bits. Each takes a request. */
+/** Groups of numbers that struct mad_counters does not have. Each takes a request. */
 enum mad_counters_detail {
 	MAD_COUNTERS_LANES = 1,        /**< PortExtendedSpeedsCounters, by lane */
 	MAD_COUNTERS_VL_PACKETS = 2,   /**< PortVLOpPackets */
@@ -366,52 +260,92 @@ struct mad_vl_counters {
 	uint32_t xmit_wait_ticks; /**< MAD_COUNTERS_VL_XMIT_WAIT: up to 0xffff */
 };
 
-/** Members may be added in place of "reserved". Counters stop at their maximum. */
+/** Members may be added at the end: mad_counters_options:details_size. */
 struct mad_counters_details {
-	uint32_t present;  /**< enum mad_counters_detail: the groups that were read */
-	uint32_t status;   /**< the MAD status of the request that failed with -EIO; or 0 */
-	uint32_t requests; /**< without retransmissions */
+	uint32_t present; /**< enum mad_counters_detail: the groups that were read */
 	uint8_t port;
 	uint8_t tick; /**< MAD_COUNTERS_TICK: as on the wire, see mad_counters_tick_ns() */
 	uint8_t reserved[2];
-	uint64_t time_us; /**< of the last response, by CLOCK_MONOTONIC; 0: none */
+	uint64_t time_us; /**< of the last response with details, by CLOCK_MONOTONIC; or 0 */
 	struct mad_lane_counters lanes[MAD_COUNTERS_LANE_COUNT];
 	struct mad_vl_counters vls[MAD_COUNTERS_VL_COUNT];
-	uint64_t reserved2[4]; /**< 0 */
 };
 
 /**
- * Reads groups of numbers of a port, "wanted" by enum mad_counters_detail. dport and
- * port_number are as for mad_counters_read(). timeout_ms is that of an attempt; 0: the port's.
- * A group that the node does not have is left out. *details is always filled in; if the call
- * fails, "present" has what was read before. The call succeeds if the node has one of the
- * groups. The errors are those of mad_counters_read(); -EINVAL, too, if "wanted" has no bit or
- * an unknown one. mad_last_failure_text() returns the error in words.
- */
-int mad_counters_read_details(struct ibmad_port *port, const ib_portid_t *dport,
-			      unsigned port_number, unsigned wanted, int timeout_ms,
-			      struct mad_counters_details *details);
-
-/** Called once. error is an error of mad_counters_read_details(), or 0. The details are freed
- * when the callback returns. */
-typedef void mad_counters_details_fn(struct mad_async *async, int error,
-				     const struct mad_counters_details *details, void *arg);
-
-/**
- * Does the same on an engine. If the call fails, the callback is not called. The errors are
- * those of mad_counters_submit(). mad_async_cancel() and mad_async_free() cancel it.
- */
-int mad_counters_submit_details(struct mad_async *async, const ib_portid_t *dport,
-				unsigned port_number, unsigned wanted, int timeout_ms,
-				mad_counters_details_fn *callback, void *arg);
-
-/**
- * The nanoseconds of a tick of PortXmitWait on a port with a link of a speed, enum
- * mad_link_speed (mad_link.h): (tick + 1) times the time of a symbol of 10 bits. tick is
- * mad_counters_details:tick. NAN (math.h) for other speeds than SDR, DDR and QDR, whose links
- * have no such symbols.
+ * The nanoseconds of a tick of PortXmitWait on a link of a speed, enum mad_link_speed
+ * (mad_link.h): (tick + 1) times the time of a symbol of 10 bits. NAN for other speeds than
+ * SDR, DDR and QDR, whose links have no such symbols.
  */
 double mad_counters_tick_ns(unsigned tick, unsigned speed);
+
+/* --- reading --------------------------------------------------------------------- */
+
+/**
+ * Remembers a node's ClassPortInfo, and the attributes that the node refused. A program creates
+ * one for each node (or LID), and passes it to all readings of the node's ports: then they
+ * request ClassPortInfo only once.
+ */
+struct mad_counters_node;
+
+/** NULL with errno ENOMEM. */
+struct mad_counters_node *mad_counters_node_create(void);
+/** Readings in flight continue, and the memory is freed after them. NULL is a no-op. */
+void mad_counters_node_free(struct mad_counters_node *node);
+
+/** A member that is 0 has its default. */
+struct mad_counters_options {
+	/** The wanted counters; 0: MAD_COUNTERS_DEFAULT, or none if "details" is set. Bits
+	 * outside of MAD_COUNTERS_ALL are ignored. */
+	uint64_t counters;
+	struct mad_counters_node *node; /**< NULL: each reading requests ClassPortInfo */
+	int timeout_ms;                 /**< of an attempt; 0: the port's */
+	/**
+	 * Reads PortCounters, which each node has, instead of PortCountersExtended: a reading
+	 * is one request, without ClassPortInfo. The counters have up to 32 bits. PortXmitWait
+	 * and QP1Dropped are read only if the node is known.
+	 */
+	bool basic;
+	unsigned details; /**< enum mad_counters_detail: groups to be read after the counters */
+	/** Filled in before the call returns, or before the callback. */
+	struct mad_counters_details *details_to;
+	size_t details_size;  /**< sizeof(*details_to) */
+	uint64_t reserved[4]; /**< 0 */
+};
+
+/** All ports of a node together, if it has MAD_PMA_ALL_PORT_SELECT. */
+#define MAD_COUNTERS_ALL_PORTS 255
+
+/**
+ * Reads the counters of a port of the node at dport, which has a LID; port 0 is the management
+ * port of a switch. options may be NULL, and counters, too, if "details" is set. *counters is
+ * always filled in: if the call fails later, "present" has what was read before. Succeeds if
+ * the node has any of what is wanted; -EOPNOTSUPP if it has nothing of it.
+ */
+int mad_counters_read(struct ibmad_port *port, const ib_portid_t *dport, unsigned port_number,
+		      const struct mad_counters_options *options, struct mad_counters *counters,
+		      size_t size);
+
+/** Called once. error is 0 or an error of mad_counters_read(). The counters are the library's,
+ * and freed when the callback returns. */
+typedef void mad_counters_fn(struct mad_async *async, int error,
+			     const struct mad_counters *counters, void *arg);
+
+/**
+ * The same on an engine, from any thread. dport and options are copied; details_to must stay
+ * valid until the callback. If the call fails, the callback is not called. id may be NULL;
+ * otherwise *id is for mad_async_cancel(), which ends the reading with -ECANCELED, even if the
+ * counters have come meanwhile. Other readings of the node go on.
+ */
+int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport, unsigned port_number,
+			const struct mad_counters_options *options, mad_counters_fn *callback,
+			void *arg, uint64_t *id);
+
+/**
+ * Sets the counters to 0 that a reading with the same options reads (not the details). Other
+ * programs that read these counters see the reset, too.
+ */
+int mad_counters_reset(struct ibmad_port *port, const ib_portid_t *dport, unsigned port_number,
+		       const struct mad_counters_options *options);
 
 /* --- adding up readings ---------------------------------------------------------- */
 
@@ -453,16 +387,9 @@ enum mad_counters_event {
 	MAD_COUNTERS_WRAPPED = 128
 };
 
-/** The sum of the readings. Members may be added at the end: the library allocates it. */
+/** The sum of the readings. The library allocates it; new members take the place of "reserved",
+ * or follow in "total". */
 struct mad_counters_totals {
-	/**
-	 * Events since the first reading, or, with MAD_COUNTERS_FROM_DEVICE, since the counters
-	 * were 0. A total is known if its bit is in "present": the counter was in two readings,
-	 * or, with the flag, in one. "at_maximum" has the counters that stood at their maximum
-	 * in a reading, "odd_values" those that had an impossible value. "extended" is 0,
-	 * "time_us" is the time of the latest reading.
-	 */
-	struct mad_counters total;
 	uint64_t first_us; /**< the time of the first reading */
 	uint64_t readings;
 	uint64_t resets;     /**< readings with MAD_COUNTERS_RESET */
@@ -478,6 +405,15 @@ struct mad_counters_totals {
 	 * A restart concerns all counters.
 	 */
 	uint64_t incomplete;
+	uint64_t reserved[4];
+	/**
+	 * Events since the first reading, or, with MAD_COUNTERS_FROM_DEVICE, since the counters
+	 * were 0. A total is known if its bit is in "present": the counter was in two readings,
+	 * or, with the flag, in one. "at_maximum" has the counters that stood at their maximum
+	 * in a reading, "odd_values" those that had an impossible value. "extended" is 0,
+	 * "time_us" is the time of the latest reading.
+	 */
+	struct mad_counters total;
 };
 
 /** Flags of a tracker. */
@@ -486,56 +422,42 @@ enum mad_counters_tracker_flags {
 	MAD_COUNTERS_FROM_DEVICE = 1
 };
 
-/**
- * A tracker with a mask of enum mad_counters_tracker_flags. NULL with errno:
- * EINVAL  a flag is unknown
- * ENOMEM  out of memory
+/** A tracker with a mask of enum mad_counters_tracker_flags. NULL with errno EINVAL or ENOMEM.
  */
 struct mad_counters_tracker *mad_counters_tracker_create(unsigned flags);
+/** NULL is a no-op. */
 void mad_counters_tracker_free(struct mad_counters_tracker *tracker);
 
 /**
- * Adds a reading to the totals. If a counter was reset, the tracker adds its present value: the
- * events between the previous reading and the reset are not known. A counter that was reset,
- * and is not lower in the next reading, looks like a counter that has grown: its total is too
- * low. "incomplete" has it if another counter of its attribute is lower. If a counter ran
- * backwards, the tracker adds nothing until the counter exceeds its previous value. A total
- * stops at UINT64_MAX.
- *
- * Returns a mask of enum mad_counters_event, or
- * -EINVAL  an argument is NULL
- * -EINVAL  the reading has no counters, because it failed
- * -EINVAL  a response of the reading is older than one of the previous reading
- * A reading with an error changes nothing.
+ * Adds a reading to the totals. Returns a mask of enum mad_counters_event; or -EINVAL, and
+ * changes nothing, if the reading has no counters, or a response that is older than the
+ * previous reading's.
  */
 int mad_counters_tracker_add(struct mad_counters_tracker *tracker,
 			     const struct mad_counters *reading);
 
 /**
  * The next reading is that of another node or port: the counters begin again, and the totals
- * continue. A program calls this if the NodeGUID behind the LID has changed. NULL is allowed.
+ * continue. Call it if the NodeGUID behind the LID has changed. NULL is a no-op.
  */
 void mad_counters_tracker_replace(struct mad_counters_tracker *tracker);
 
 /** The totals, valid until the next call for the tracker. NULL for NULL. */
 const struct mad_counters_totals *mad_counters_tracker_totals(
 	const struct mad_counters_tracker *tracker);
+
+enum mad_rate {
+	MAD_RATE_LATEST, /**< between the latest two readings */
+	MAD_RATE_MEAN    /**< from the first to the latest reading */
+};
+
 /**
- * The rate of a counter per second between the latest two readings that have it, by the times
- * of the responses. NAN (math.h) if it is not known:
- * - the latest reading lacks the counter, has an impossible value, or is the first one
- * - the counter fell, or is not higher than before its fall
- * - another counter of its attribute was reset, or the node restarted
- * - the counter is at its maximum
- * - the time is 0, or an argument is not valid
+ * The rate of a counter per second, by the times of the responses. NAN (math.h) if it is not
+ * known, for example after one reading, or MAD_RATE_LATEST after a reset. The mean is too low
+ * if mad_counters_totals:incomplete has the counter.
  */
-double mad_counters_tracker_rate(const struct mad_counters_tracker *tracker, unsigned counter);
-/**
- * The rate of a counter per second, from the first to the latest reading that has it. It is too
- * low if "incomplete" has the counter. NAN after one reading, or if an argument is not valid.
- */
-double mad_counters_tracker_mean_rate(const struct mad_counters_tracker *tracker,
-				      unsigned counter);
+double mad_counters_tracker_rate(const struct mad_counters_tracker *tracker, unsigned counter,
+				 enum mad_rate rate);
 
 #ifdef __cplusplus
 }

@@ -14,36 +14,10 @@
  *                           printf("0x%016" PRIx64 "/%u %" PRIu64 "\n", each->guid,
  *                                  each->number, each->totals->total.xmit_bytes);
  *
- * The object knows a port by its NodeGUID and its number. For each port, it keeps what a
- * struct mad_counters_tracker keeps (mad_counters.h): totals, rates and events. For each node,
- * it keeps ClassPortInfo until the next fabric is set. A program gives each new fabric to the
- * object, and reads all ports or some of them as often as it wants. If a node refuses
- * PortCountersExtended, which its ClassPortInfo promised in an earlier reading, ClassPortInfo
- * is read again, and the port, too.
- *
- * The port must have IB_PERFORMANCE_CLASS registered.
- *
- * Nodes that change. A port of a node that moves to another place of the fabric, or gets
- * another LID, keeps its totals. A node with another NodeGUID at the same LID or at the same
- * cable has ports of its own. A node that is not in the latest fabric is kept for a time
- * (mad_fabric_counters_settings:keep_s), and continues with its totals when it is back. If its
- * counters are lower then, they were reset, as for each tracker.
- *
- * Requests for counters are sent to a LID, and the responses do not have the NodeGUID. If the
- * LID has been given to another node since the discovery, the response is the other node's.
- * The object detects this in two cases, and does not add the other node's counters:
- *   - the capabilities of the other node differ (MAD_COUNTERS_REPLACED), if the reading
- *     requests ClassPortInfo
- *   - a counter is higher than a link can count in the time (MAD_COUNTERS_IMPOSSIBLE, then
- *     MAD_COUNTERS_REPLACED)
- * Lower counters of the other node look like counters that were reset (MAD_COUNTERS_RESTARTED,
- * MAD_COUNTERS_RESET). The object cannot detect counters that are higher by no more than a link
- * can count.
- *
- * With mad_fabric_counters_options:check_guid, the NodeGUID of each node is read before its
- * counters, at the LID of its first wanted port. The check does not notice a LID that changes
- * its node within a few round trips, or that another LID of a CA with several ports has
- * changed.
+ * The object knows a port by its NodeGUID and its number, and keeps its totals, rates and
+ * events (struct mad_counters_tracker), also when the node moves or gets another LID. Counters
+ * are requested by LID, and responses have no NodeGUID: see "check_guid" for LIDs that the
+ * subnet manager gives to another node. The port must have IB_PERFORMANCE_CLASS registered.
  *
  * Memory. mad_fabric_counters_free() frees an object. The results of the calls belong to the
  * object, and are valid until the next call for it. The fabric belongs to the program, which
@@ -51,10 +25,11 @@
  * about 90 bytes while its counters are 0, and about 15 bytes more for each counter that
  * counts. A node takes about 120 bytes.
  *
- * Threads. One thread at a time may use an object. While a reading on an engine is not
- * complete, this is the thread that processes the engine.
+ * Threads. One thread at a time may use an object. While a reading on an engine is in flight,
+ * this is the thread that processes the engine; any thread may cancel the reading.
  *
- * Calls return 0 or more, or a negative errno.
+ * Calls return 0 or more, or a negative errno, and store their failure (mad_errors.h).
+ * mad_fabric_counters_read(3) has the details.
  */
 #ifndef INFINIBAND_MAD_FABRIC_COUNTERS_H
 #define INFINIBAND_MAD_FABRIC_COUNTERS_H
@@ -68,7 +43,13 @@ extern "C" {
 
 /* --- the object ------------------------------------------------------------------- */
 
-struct mad_fabric_counters;
+struct mad_fabric_counters_summary;
+
+/** The visible part of an object. Members may be added: the library allocates it. */
+struct mad_fabric_counters {
+	/** The reading that began last, which may be in flight; all 0 before the first one. */
+	const struct mad_fabric_counters_summary *latest;
+};
 
 /** All members may be 0. */
 struct mad_fabric_counters_settings {
@@ -86,38 +67,28 @@ struct mad_fabric_counters_settings {
 	uint64_t reserved[4]; /**< 0 */
 };
 
-/**
- * Creates an object without ports. settings may be NULL. NULL with errno:
- * EINVAL  a flag is unknown, or a reserved member is not 0
- * ENOMEM  out of memory
- */
+/** Creates an object without ports. settings may be NULL. NULL with errno EINVAL or ENOMEM. */
 struct mad_fabric_counters *mad_fabric_counters_create(
 	const struct mad_fabric_counters_settings *settings);
 
 /**
- * Frees the object. A reading that is not complete is cancelled, and the memory is freed after
- * its callback. NULL is allowed.
+ * Frees the object. A reading in flight is cancelled, and the memory is freed after its
+ * callback. NULL is a no-op.
  */
 void mad_fabric_counters_free(struct mad_fabric_counters *counters);
 
 /**
- * Sets the fabric whose ports are read from now on. The program must not free the fabric before
- * the next call, or before the object. After a call with NULL, the program may free the former
- * fabric. Ports of nodes that the object knows keep their totals. If several nodes have one
- * NodeGUID, the first one is read. If the call fails, the object has the former fabric:
- * -EINVAL  counters is NULL
- * -EBUSY   a reading is not complete
- * -ENOMEM  out of memory
+ * Sets the fabric whose ports are read from now on; ports of known nodes keep their totals. The
+ * program frees the fabric after the next call (which may be with NULL), or after the object.
+ * -EBUSY while a reading is in flight. If the call fails, the object has the former fabric.
  */
 int mad_fabric_counters_set_fabric(struct mad_fabric_counters *counters,
 				   const struct mad_fabric *fabric);
 
 /**
- * Forgets the ports of a node: totals, rates and ClassPortInfo. If the node is in the latest
- * fabric, its ports begin again; otherwise the object does not have them any more.
- * -EINVAL  counters is NULL
- * -EBUSY   a reading is not complete
- * -ENOENT  there is no such node
+ * Forgets totals, rates and ClassPortInfo of a node's ports. If the node is in the latest
+ * fabric, its ports begin again. -ENOENT without such a node, -EBUSY while a reading is in
+ * flight.
  */
 int mad_fabric_counters_forget(struct mad_fabric_counters *counters, uint64_t guid);
 
@@ -125,9 +96,9 @@ int mad_fabric_counters_forget(struct mad_fabric_counters *counters, uint64_t gu
 
 /**
  * Bits of mad_fabric_counters_options:leave_out, for ports that a reading does not read.
- * Without a bit, it reads each port that has counters, and that a request reaches by a LID
- * (mad_fabric_port_lid()): the ports of switches, port 0 only if it is an enhanced one, and the
- * ports of other nodes that have a link.
+ * Without a bit, it reads each port that has counters, and that a request reaches by a LID: the
+ * ports of switches, port 0 only if it is an enhanced one, and the ports of other nodes that
+ * have a link.
  */
 enum mad_fabric_counters_leave_out {
 	MAD_FABRIC_COUNTERS_NO_SWITCHES = 1,
@@ -178,35 +149,15 @@ struct mad_fabric_counters_summary {
 	size_t failed; /**< of these, ports with an error, requested or not */
 	size_t requests;
 	uint64_t begin_us; /**< by CLOCK_MONOTONIC */
-	uint64_t end_us;   /**< 0: the reading is not complete */
+	uint64_t end_us;   /**< 0: the reading is in flight */
 	int error;         /**< of the reading */
 };
 
 /**
- * Reads the counters of ports of the latest fabric, and returns when the reading is complete.
- * The ports of a node are read one after the other, and as many nodes at once as the fabric
- * accepts. If a node does not respond for its first port, or for two ports in succession, its
- * other ports are not requested, and have the same error. mad_port_set_rate() limits the number
- * of requests a second.
- *
- * The call succeeds if all wanted ports were requested: each port has an error of its own. If
- * the call fails, the ports that were read meanwhile have their counters, and the wanted ports
- * that were not read have the error of the call, except that with -ENOMEM some may have none.
- * options may be NULL.
- *
- * -EINVAL    an argument is wrong
- * -EBUSY     a reading is not complete
- * -EPROTONOSUPPORT  IB_PERFORMANCE_CLASS is not registered on the port, or IB_SMI_CLASS for
- *                   check_guid
- * -ENOMEM    out of memory
- * -ENODEV    the device is gone
- * -ENETDOWN  the link of the local port is down; the library reads its PortInfo four
- *            times a second if IB_SMI_DIRECT_CLASS is registered
- * -ETIME     the time of mad_fabric_counters_options:time_limit_ms is over
- * -ECANCELED mad_fabric_counters_options:cancel is set, or the port was closed; on an engine
- *            also: mad_fabric_counters_cancel() or mad_fabric_counters_free() was called, or
- *            the engine was destroyed
- * mad_last_failure_text() returns the error in words.
+ * Reads the counters of ports of the latest fabric, many nodes at once. Succeeds if all wanted
+ * ports were requested: each port has an error of its own. If the call fails, the ports that
+ * were read have their counters, and the others have the error of the call. options may be
+ * NULL. -ETIME: time_limit_ms; -ECANCELED: "cancel"; -ENETDOWN: the local link is down.
  */
 int mad_fabric_counters_read(struct ibmad_port *port, struct mad_fabric_counters *counters,
 			     const struct mad_fabric_counters_options *options);
@@ -216,34 +167,13 @@ typedef void mad_fabric_counters_fn(struct mad_async *async, int error,
 				    struct mad_fabric_counters *counters, void *arg);
 
 /**
- * Starts a reading on an engine. The options are copied; cancel and filter_arg must stay valid
- * until done is called. done is called from mad_async_process(), mad_async_wait() or
- * mad_async_free(), or before the call returns if there is nothing to request. Call it from
- * a callback of the engine, or from the only thread that processes the engine.
- *
- * If the call fails, done is not called:
- * -EINVAL  an argument is wrong
- * -EBUSY   a reading is not complete
- * -EPROTONOSUPPORT  as for mad_fabric_counters_read()
- * -ENOMEM  out of memory
- * and the errors of mad_async_submit()
+ * The same on an engine, from any thread. The options are copied; cancel and filter_arg must
+ * stay valid until done is called. id may be NULL; otherwise *id is for mad_async_cancel(),
+ * which ends the reading with -ECANCELED. If the call fails, done is not called.
  */
 int mad_fabric_counters_submit(struct mad_async *async, struct mad_fabric_counters *counters,
 			       const struct mad_fabric_counters_options *options,
-			       mad_fabric_counters_fn *done, void *arg);
-
-/**
- * Cancels the reading that is not complete: done is called with -ECANCELED by the next calls of
- * mad_async_process(). Without a reading, it does nothing. NULL is allowed.
- */
-void mad_fabric_counters_cancel(struct mad_fabric_counters *counters);
-
-/**
- * The summary of the reading that began last, which may not be complete. All members are 0
- * before the first reading. NULL if counters is NULL.
- */
-const struct mad_fabric_counters_summary *mad_fabric_counters_latest(
-	const struct mad_fabric_counters *counters);
+			       mad_fabric_counters_fn *done, void *arg, uint64_t *id);
 
 /* --- results ---------------------------------------------------------------------- */
 
@@ -262,7 +192,7 @@ struct mad_fabric_counters_port {
 	 */
 	const struct mad_counters *reading;
 	const struct mad_counters_totals *totals; /**< NULL: no reading had counters */
-	/** For mad_counters_tracker_rate() and mad_counters_tracker_mean_rate(); or NULL. */
+	/** For mad_counters_tracker_rate(); or NULL. */
 	const struct mad_counters_tracker *tracker;
 	/**
 	 * When the latest reading that wanted the port was complete for this port, by
@@ -279,22 +209,21 @@ struct mad_fabric_counters_port {
 	unsigned status; /**< the MAD status, if the error is -EIO */
 	unsigned events; /**< enum mad_counters_event; 0 if the reading had no counters */
 	uint8_t number;  /**< of the port */
-	/** The latest reading has wanted the port (mad_fabric_counters_latest()). */
+	/** The latest reading (mad_fabric_counters:latest) has wanted the port. */
 	bool is_latest;
 };
 
 /**
- * The port that follows a port; after NULL the first one; NULL after the last one. previous is
- * the result of the preceding call for the object. The object has all ports of the latest
- * fabric, and ports with readings of nodes that it keeps. The ports of a node follow each other
- * by number, and the nodes in the order in which the object got them. NULL if counters is NULL.
+ * Iterates over the ports: pass NULL to start, and then the result of the preceding call for
+ * the object; returns NULL at the end. The object has all ports of the latest fabric, and the
+ * ports with readings of nodes that it keeps. The ports of a node come together, by number.
  */
 const struct mad_fabric_counters_port *mad_fabric_counters_next(
 	struct mad_fabric_counters *counters, const struct mad_fabric_counters_port *previous);
 
 /**
- * A port by NodeGUID and number; NULL if there is none, or if counters is NULL.
- * mad_fabric_counters_next() continues from it.
+ * A port by NodeGUID and number; NULL if there is none. mad_fabric_counters_next() continues
+ * from it.
  */
 const struct mad_fabric_counters_port *mad_fabric_counters_find(
 	struct mad_fabric_counters *counters, uint64_t guid, unsigned number);

@@ -98,8 +98,8 @@ int mad_fabric_store(const struct mad_fabric *fabric, FILE *file,
  *
  * Nodes are in the order of the file. A comment "# NodeDescription" of mad_fabric_store()
  * replaces the name of the next node. Names longer than a NodeDescription are cut. If the file
- * has a link only at one of its ends, only this port has a peer. mad_fabric_oddity() returns
- * such links (MAD_FABRIC_ODD_PEER), loops, and GUIDs and LIDs that occur twice.
+ * has a link only at one of its ends, only this port has a peer. Such links, loops, and GUIDs
+ * and LIDs that occur twice are problems of the fabric (mad_fabric_get_problem()).
  *
  * -EBADMSG a line has another format, names a port that the file does not have, or describes
  *          the peer of a port again. If line is not NULL, *line is its number, from 1

@@ -2,25 +2,20 @@
 
 /**
  * mad_fields.h - the table of fields: search and iteration, for programs that print or export
- * all fields of an attribute, such as PortCountersExtended. (Version node IBMAD_EXT_1.0.)
+ * all fields of an attribute; fields that rdma-core does not have; readers of const images.
  *
  *   const char *pc = "PortCountersExtended";
- *   for (enum MAD_FIELDS f = mad_attribute_next_field(pc, IB_NO_FIELD); f != IB_NO_FIELD;
- *        f = mad_attribute_next_field(pc, f))
- *           printf("%s: %" PRIu64 "\n", mad_field_name(f), mad_get_field64(data, 0, f));
+ *   for (enum MAD_FIELDS f = mad_field_next(pc, IB_NO_FIELD); f != IB_NO_FIELD;
+ *        f = mad_field_next(pc, f))
+ *           printf("%s: %" PRIu64 "\n", mad_field_info(f)->label, mad_read_field(data, 0, f));
  *
- * If no field follows or matches, these calls return IB_NO_FIELD, whose mad_field_name() is "".
- * They never return markers, such as IB_PC_LAST_F. A loop over the numbers of enum MAD_FIELDS
- * also has markers: mad_field_bits() of a marker is 0. Such a loop ends at IB_FIELD_LAST_ and
- * does not have the fields that this header adds.
+ * IB_NO_FIELD and the markers of enum MAD_FIELDS, such as IB_PC_LAST_F, are no fields: no call
+ * returns a marker, and mad_field_info() of them is NULL.
  *
- * Memory. All texts are constant.
+ * Memory. All texts and each struct mad_field are constant.
  *
  * Threads. Any number of threads may call these functions at once. They do not set errno. Two
  * threads must not write to one image at the same time.
- *
- * This header also has fields that rdma-core does not have, and mad_read_field() and three more
- * calls, which read fields of constant images.
  */
 #ifndef INFINIBAND_MAD_FIELDS_H
 #define INFINIBAND_MAD_FIELDS_H
@@ -39,24 +34,23 @@ extern "C" {
  */
 enum MAD_FIELDS mad_field_by_name(const char *name);
 
-/** The name of a field's constant, "IB_PORT_LID_F"; NULL if the number is not a field. */
-const char *mad_field_constant(enum MAD_FIELDS field);
+/** What the table knows of a field. Members may be added at the end. */
+struct mad_field {
+	const char *constant; /**< the name of its constant, "IB_PORT_LID_F" */
+	const char *label;    /**< as the printers write it, "Lid" */
+	const char
+		*attribute; /**< or header that it belongs to, as the specification names it */
+	unsigned bits;      /**< its width */
+};
 
-/** The width of a field in bits; 0 if the number is not a field. */
-unsigned mad_field_bits(enum MAD_FIELDS field);
-
-/** The attribute or header that a field belongs to, as the specification names it; or NULL. */
-const char *mad_field_attribute(enum MAD_FIELDS field);
+/** What is known of a field; NULL if the number is no field. */
+const struct mad_field *mad_field_info(enum MAD_FIELDS field);
 
 /**
- * The field of an attribute that follows one of its fields, in the order of the constants.
- * After IB_NO_FIELD, the first field. After the last field, and for an unknown attribute,
- * IB_NO_FIELD.
+ * Iterates over the fields of an attribute, or with NULL over all fields, in the order of the
+ * constants: pass IB_NO_FIELD to start; returns IB_NO_FIELD at the end.
  */
-enum MAD_FIELDS mad_attribute_next_field(const char *attribute, enum MAD_FIELDS field);
-
-/** The next attribute in the table. After NULL, the first attribute. After the last, NULL. */
-const char *mad_attribute_next(const char *attribute);
+enum MAD_FIELDS mad_field_next(const char *attribute, enum MAD_FIELDS field);
 
 /* --- fields that rdma-core does not have ------------------------------------------ */
 
@@ -78,17 +72,13 @@ const char *mad_attribute_next(const char *attribute);
 /* --- readers of constant images --------------------------------------------------- */
 
 /*
- * These calls read as mad_get_field() and the other readers of mad.h do, but their image is
- * constant. So the data of a struct mad_reply need no cast, also in C++:
- *
- *   uint32_t lid = mad_read_field(reply->data, 0, IB_PORT_LID_F);
+ * As mad_get_field64() and the other readers of mad.h, but of a const image, such as the data
+ * of a struct mad_reply.
  */
 
-/** A field of up to 32 bits, in host order; 0 if the number is not a field. */
-uint32_t mad_read_field(const void *buf, int base_offs, enum MAD_FIELDS field);
 /** A field of up to 64 bits, in host order; 0 if the number is not a field. */
-uint64_t mad_read_field64(const void *buf, int base_offs, enum MAD_FIELDS field);
-/** Copies the bytes of a field, mad_field_bits() / 8 of them, as they are on the wire. */
+uint64_t mad_read_field(const void *buf, int base_offs, enum MAD_FIELDS field);
+/** Copies the bytes of a field, mad_field:bits / 8 of them, as they are on the wire. */
 void mad_read_array(const void *buf, int base_offs, enum MAD_FIELDS field, void *value);
 /**
  * Copies a text (IB_NODE_DESC_F, IB_SA_SR_NAME_F), which ends at its first NUL byte or with the

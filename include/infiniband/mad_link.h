@@ -5,10 +5,10 @@
  *
  *   struct mad_link link;
  *
- *   mad_link_decode(&link, port_info, NULL, NULL);
+ *   mad_link_decode(&link, sizeof(link), port_info, NULL, NULL);
  *   printf("%ux %s, %g Gb/s\n", link.width, mad_link_speed_name(link.speed), link.rate_gbps);
  *
- * Memory. The functions allocate nothing, and all texts are constant.
+ * Memory. The calls allocate nothing, and all texts are constant.
  *
  * Threads. Any number of threads may call these functions at once. They do not set errno.
  */
@@ -125,26 +125,20 @@ struct mad_link {
 	uint16_t mtu;              /**< NeighborMTU in bytes; 0: the code is not valid */
 	uint16_t mtu_supported;    /**< MTUCap in bytes; 0: the code is not valid */
 	double rate_gbps;          /**< mad_link_rate_gbps(width, speed) */
+	uint8_t width_supported;   /**< the most lanes of widths_supported; 0: none */
+	uint8_t width_enabled;     /**< the most lanes of widths_enabled; 0: none */
+	uint8_t speed_supported;   /**< the highest of speeds_supported, or MAD_SPEED_NONE */
+	uint8_t speed_enabled;     /**< the highest of speeds_enabled, or MAD_SPEED_NONE */
 };
 
 /**
- * Decodes a PortInfo of 64 bytes.
- *
- * switch_port0 is the PortInfo of a switch's port 0. A bit of CapabilityMask tells whether the
- * extended speeds are valid, and a switch has CapabilityMask only in the PortInfo of port 0
- * (IBA 14.2.5.6). switch_port0 is NULL for a port of a CA or router.
- *
- * mlnx_ext_port_info is Mellanox's ExtendedPortInfo (IB_ATTR_MLNX_EXT_PORT_INFO) of 64 bytes,
- * or NULL.
+ * Decodes a PortInfo of 64 bytes into the first size bytes of a link; give sizeof(struct
+ * mad_link). switch_port0 is the PortInfo of a switch's port 0, which alone tells whether the
+ * extended speeds are valid (CapabilityMask); NULL for a port of a CA or router.
+ * mlnx_ext_port_info is Mellanox's ExtendedPortInfo, which alone tells FDR10; or NULL.
  */
-void mad_link_decode(struct mad_link *link, const void *port_info, const void *switch_port0,
-		     const void *mlnx_ext_port_info);
-
-/** The largest number of lanes in a set of widths (enum mad_link_width); 0 for an empty set. */
-unsigned mad_link_widest(unsigned widths);
-
-/** The highest speed in a set (bit n: the speed n); MAD_SPEED_NONE for an empty set. */
-enum mad_link_speed mad_link_fastest(unsigned speeds);
+void mad_link_decode(struct mad_link *link, size_t size, const void *port_info,
+		     const void *switch_port0, const void *mlnx_ext_port_info);
 
 /** "SDR", "FDR10", ...; "" for MAD_SPEED_NONE, "?" for another number. */
 const char *mad_link_speed_name(unsigned speed);

@@ -13,42 +13,11 @@
  *
  *   mad_notices_start(async, NULL, tell, NULL, &notices);
  *
- * The library subscribes to traps at the SA (Set(InformInfo), IBA 13.4.8.3). It calls back for
- * the Notice of each Report, and confirms the Report after the callback. The subscription lasts
- * until the program ends it: the library notices that the SA has forgotten it, as it does for
- * memberships in multicast groups (mad_sa.h), and subscribes again:
+ * The library subscribes to traps at the SA (InformInfo, IBA 13.4.8.3), confirms the Reports,
+ * and subscribes again when the SA has forgotten the subscription. It needs IB_SA_CLASS and
+ * IB_SMI_DIRECT_CLASS on the port. A port has one subscriber.
  *
- *   - It reads the PortInfo of the local port once a second, by an SMP that does not leave the
- *     port. It subscribes again when the port's LID, its GID prefix, or the LID or the SL of
- *     the SM has changed, and when the port has become Active.
- *   - It requests the SA's InformInfoRecords of the local port once in 5 s, in turn with the
- *     MCMemberRecords if the engine has memberships. If a record is missing, because the SM was
- *     restarted at the same LID for example, it subscribes again.
- *
- * With the default intervals, the library subscribes again within 15 s after the SA can
- * respond, if the timeout of the port is a second or less (mad_rpc_set_timeout()). After an
- * error, it tries again in intervals that grow from 1 s to 8 s. If the SA has no
- * InformInfoRecords, or does not list them, the library subscribes again every 10 s without a
- * notice of the kind MAD_NOTICE_SUBSCRIPTION.
- *
- * The library does not use verbs, so it does not receive the event of a client reregistration,
- * by which an SM requests new subscriptions.
- *
- * The library does not confirm a Report if the queue is full, so that the SM repeats the
- * Report. If the SM repeats a Report because the confirmation was lost, the library confirms
- * the Report again, and does not call back again. It recognizes a Report by the transaction ID,
- * the LID of the sender and the Notice. It stores a Report for 10 s, or until a Report comes
- * whose transaction ID has the same lowest 14 bits.
- *
- * The port must have IB_SA_CLASS and IB_SMI_DIRECT_CLASS registered. A port has one subscriber,
- * because the kernel delivers Reports to one agent.
- *
- * Memory. mad_notices_stop() ends and frees the notices, and mad_async_free() those of its
- * engine. A notice is valid until the callback returns.
- *
- * Threads. Any thread may call these functions. Callbacks run as those of mad_async.h do, one
- * at a time for an engine, with no lock held. In a child of fork() no reports come, and
- * mad_async_free() ends the notices, unless the port is lost (mad_async.h).
+ * Any thread may call these functions. Calls return 0 or a negative errno.
  */
 #ifndef INFINIBAND_MAD_NOTICE_H
 #define INFINIBAND_MAD_NOTICE_H
@@ -110,31 +79,16 @@ struct mad_notice {
 	enum mad_notice_kind kind;
 
 	/**
-	 * MAD_NOTICE_SUBSCRIPTION, when the result differs from the previous one, and when the
-	 * library has subscribed again because the port or the SM has changed, or because the
-	 * SA had forgotten the subscription:
-	 * 0           the SA has the subscription
-	 * -EIO        the SA has responded with an error, which is in "status"
-	 * -ETIMEDOUT  the SA does not respond
-	 * -EBADMSG    the response is to another subscription
-	 * -ENETDOWN   the port is not Active, or has no SM
-	 * or an error of struct mad_reply
-	 *
-	 * MAD_NOTICE_END:
-	 * 0           mad_notices_stop() was called, and the subscription is cancelled. If
-	 *             status is 0x200, the SA had forgotten the subscription before.
-	 * -ENODEV     the device is gone
-	 * -ECANCELED  the port was closed, the engine destroyed, or the process has forked
-	 * or an error of the request that cancels the subscription
+	 * MAD_NOTICE_SUBSCRIPTION: 0, the SA has the subscription; -EIO, the SA has responded
+	 * with "status"; -ENETDOWN, the port is not Active or has no SM; or another error.
+	 * MAD_NOTICE_END: 0 after mad_notices_stop() (status 0x200: the SA had forgotten the
+	 * subscription before); -ENODEV; -ECANCELED; or why it could not be cancelled.
 	 */
 	int error;
 	unsigned status;
 
-	/**
-	 * MAD_NOTICE_SUBSCRIPTION with error 0, if the SA had the subscription before: between
-	 * these times, reports may have been lost. Microseconds of CLOCK_MONOTONIC. At the
-	 * first one, the SA had the subscription for certain.
-	 */
+	/** MAD_NOTICE_SUBSCRIPTION, error 0: between these times (CLOCK_MONOTONIC, in
+	 * microseconds) reports may have been lost; 0: the SA never had the subscription. */
 	uint64_t gap_begin_us, gap_end_us;
 
 	/* MAD_NOTICE_TRAP */
@@ -169,15 +123,10 @@ struct mad_notice {
 };
 
 /**
- * Decodes a Notice of size bytes: 64 in a trap, 80 in a Report. The call decodes the details of
- * the traps 64 to 67, 128 to 131, 144, 145 and 256 to 259 (IBA 14.2.5.1). The details of other
- * traps are only in "raw". DataValid of trap 259 (raw[10] and raw[11]) tells which details the
- * switch knows.
- *
- * -EINVAL   an argument is NULL
- * -EBADMSG  the Notice is shorter than 64 bytes
+ * Decodes a Notice as on the wire: 64 bytes in a trap, 80 in a Report. size is sizeof(*notice).
+ * -EBADMSG: raw_size is less than 64.
  */
-int mad_notice_decode(const void *raw, size_t size, struct mad_notice *notice);
+int mad_notice_decode(const void *raw, size_t raw_size, struct mad_notice *notice, size_t size);
 
 /** Enough for each text of mad_notice_text(). */
 #define MAD_NOTICE_TEXT_SIZE 512
@@ -205,12 +154,10 @@ struct mad_notice_filter {
 	unsigned producer; /**< as mad_notice:producer; with vendor 1: the vendor */
 	unsigned lid_begin, lid_end;
 	ibmad_gid_t gid;
+	uint32_t reserved[4]; /**< 0 */
 };
 
-/**
- * A member that is 0 has its default. The memberships and subscriptions of an engine share
- * their checks: the shortest intervals count.
- */
+/** A member that is 0 has its default. The shortest intervals on an engine count. */
 struct mad_notices_options {
 	const struct mad_notice_filter *filters; /**< they are copied */
 	unsigned filter_count; /**< 16 at most; 0: one filter, all notices of IBA */
@@ -227,36 +174,17 @@ typedef void mad_notice_fn(struct mad_notices *notices, const struct mad_notice 
 			   void *arg);
 
 /**
- * Starts notices on an engine. The call does not wait for the SA: the callback gets the result
- * (MAD_NOTICE_SUBSCRIPTION). options may be NULL. mad_async_wait() does not return before the
- * notices have ended.
- *
- * -EADDRINUSE  another agent on the port gets Reports, of this process or of another one
- * -EINVAL      an argument is wrong
- * -EPROTONOSUPPORT  a class is not registered on the port
- * -ENOMEM      out of memory
- * -ENODEV      the device is gone
- * -ECANCELED   as mad_server_start()
+ * Starts notices; options may be NULL. The callback gets the result of the subscription.
+ * -EADDRINUSE: another agent on the port, of any process, gets Reports. mad_async_wait() does
+ * not return before the last callback.
  */
 int mad_notices_start(struct mad_async *async, const struct mad_notices_options *options,
 		      mad_notice_fn *callback, void *arg, struct mad_notices **notices);
 
 /**
- * Ends notices: the engine cancels the subscription, and calls back with MAD_NOTICE_END. The
- * call does not wait for this callback. If the SA does not respond, the callback comes when the
- * requests have timed out: after about 3 s by default (mad_rpc_set_timeout(),
- * mad_rpc_set_retries()), and 7 s with 16 filters.
- *
- * Any thread and any callback may call mad_notices_stop(). NULL is allowed.
- *
- * The callback with MAD_NOTICE_END comes exactly once, also without a stop: when the device is
- * gone, the port was closed or the engine is destroyed. After it the notices do not exist any
- * more: mad_notices_stop() and mad_notices_get_stats() must not be called. In this callback,
- * mad_notices_get_stats() may be called.
- *
- * mad_async_free() ends notices at once, and does not cancel the subscription. The SA keeps
- * the subscription, and sends Reports, which nobody confirms, until it is restarted or detects
- * that the port is gone.
+ * Cancels the subscription, and does not wait for the last callback, with MAD_NOTICE_END, which
+ * comes once, also without a stop. When it returns, the notices do not exist any more. NULL is
+ * a no-op. mad_async_free() ends notices at once, and leaves the subscription at the SA.
  */
 void mad_notices_stop(struct mad_notices *notices);
 
@@ -271,11 +199,7 @@ struct mad_notices_stats {
 	uint64_t failures;      /**< how often a subscription has failed */
 };
 
-/**
- * size is sizeof(*stats), so that members can be added.
- * -EINVAL     notices or stats is NULL
- * -ECANCELED  the port is lost in a child of fork()
- */
+/** Until the last callback returns. size is sizeof(*stats). */
 int mad_notices_get_stats(struct mad_notices *notices, struct mad_notices_stats *stats,
 			  size_t size);
 

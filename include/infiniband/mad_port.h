@@ -60,9 +60,10 @@ int mad_port_get(const struct ibmad_port *port, enum mad_port_option option, uin
 
 /** A response that belongs to the caller of mad_rpc_message(). */
 struct mad_message {
-	uint8_t *mad;
-	size_t length;
-	unsigned status;
+	uint8_t *mad;         /**< the whole MAD or RMPP message, as on the wire */
+	size_t length;        /**< of mad, in bytes */
+	unsigned status;      /**< of the response */
+	uint64_t reserved[2]; /**< 0 */
 };
 
 /**
@@ -70,7 +71,7 @@ struct mad_message {
  * into one MAD goes by RMPP. mad_message_free() frees the message. The errors are those of
  * mad_reply:error (mad_async.h), and -EINVAL and -EPROTONOSUPPORT.
  */
-int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,
+int mad_rpc_message(struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,
 		    const void *payload, size_t size, struct mad_message *message);
 /** Frees a message; NULL is a no-op. */
 void mad_message_free(struct mad_message *message);
@@ -82,7 +83,7 @@ void mad_message_free(struct mad_message *message);
  * address in their options. All zero at first.
  */
 struct mad_cancel {
-	uint32_t is_set; /**< set by mad_cancel_set() */
+	uint32_t is_set; /**< 1 after mad_cancel_set() */
 	uint32_t reserved[3];
 };
 
@@ -92,8 +93,6 @@ struct mad_cancel {
  * NULL is a no-op.
  */
 void mad_cancel_set(struct mad_cancel *cancel);
-/** 1 after mad_cancel_set(), otherwise 0. Async-signal-safe, any thread. */
-int mad_cancel_is_set(const struct mad_cancel *cancel);
 
 #ifdef __cplusplus
 }

@@ -13,14 +13,11 @@
  *
  * A byte for an MTU, a rate or a lifetime has a selector in its upper 2 bits:
  * umad_sa_set_rate_mtu_or_life() of umad_sa.h puts selector and value together.
- *
- * Memory. The functions allocate nothing.
- *
- * Threads. Any number of threads may call these functions at once.
  */
 #ifndef INFINIBAND_MAD_SA_RECORDS_H
 #define INFINIBAND_MAD_SA_RECORDS_H
 
+#include <infiniband/mad_link.h>
 #include <infiniband/umad_sa_mcm.h>
 #include <stdint.h>
 
@@ -394,11 +391,11 @@ struct mad_sa_multicast_table_record {
 
 /* --- the meaning of codes ------------------------------------------------------- */
 
-/** Gb/s of the rate of a PathRecord, MultiPathRecord or MCMemberRecord; 0: no such rate. */
+/**
+ * Gb/s of the rate of a PathRecord, MultiPathRecord or MCMemberRecord; 0: no such rate. For the
+ * MTU there is mad_link_mtu(mtu & 0x3f), without the selector.
+ */
 double mad_sa_rate_gbps(uint8_t rate);
-
-/** Bytes of the MTU of such a record; 0: no such MTU. */
-unsigned mad_sa_mtu(uint8_t mtu);
 
 /** Microseconds of the lifetime of such a record: 4.096 times a power of 2. */
 double mad_sa_lifetime_us(uint8_t pkt_life);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * mad_server.h - servers on an engine: a callback for the requests of a class, responses of any
- * size at any time later.
+ * mad_server.h - servers on an engine: a callback for the requests of a class, and responses of
+ * any size at any time later.
  *
- *   static void answer(struct mad_server *server, struct mad_request *request, void *arg)
+ *   static void answer(struct mad_server *server, struct mad_request *request, int error,
+ *                      void *arg)
  *   {
+ *           if (!request)
+ *                   return; // the server has ended
  *           if (mad_request_respond(request, 0, arg, strlen(arg)) < 0)
  *                   mad_request_free(request);
  *   }
@@ -17,34 +20,8 @@
  *   };
  *   mad_server_start(async, &options, answer, "name", &server);
  *
- * Each server has its own agent, in addition to the client agent of its class. So a port may
- * have both, and servers of several classes, OUIs and methods. Requests for these agents do not
- * reach mad_receive_via().
- *
- * Requests. The callback gets each request once, in the order in which they came. A request
- * belongs to the program from the callback on, until mad_request_respond() succeeds or
- * mad_request_free() is called: in the callback or at any time later, in any thread. If the
- * sender retransmits the request meanwhile (with the same transaction ID, sender, method and
- * attribute), the callback does not get the request again.
- *
- * The limit. A server keeps at most "limit" requests and 64 MiB, including the requests that
- * the program holds. The server responds to further requests with status BUSY. It drops further
- * Sends, Traps and Reports: their senders may send them again.
- *
- * Memory. mad_server_stop() stops and frees a server, and mad_async_free() those of its
- * engine. mad_request_respond() frees a request if it succeeds, mad_request_free() always.
- *
- * Threads. Any thread may call these functions. Callbacks run as those of mad_async.h do, one
- * at a time for an engine, with no lock held.
- *
- * The end. mad_async_free() stops the servers of its engine. When the port is closed or the
- * device is gone, no more requests come. In all cases a request that the program holds stays
- * valid until the program drops it; mad_request_respond() fails. The port's memory is freed
- * after its last request. In a child of fork() the servers are stopped, because the agents
- * belong to the parent. If the port is lost in the child (mad_async.h), calls fail with
- * -ECANCELED, and mad_server_stop() and mad_request_free() do nothing.
- *
- * Calls return 0 or more, or a negative errno.
+ * A server has its own agent: several may run on one port, beside the clients of their classes.
+ * Any thread may call these functions. Calls return 0 or a negative errno.
  */
 #ifndef INFINIBAND_MAD_SERVER_H
 #define INFINIBAND_MAD_SERVER_H
@@ -66,17 +43,16 @@ struct mad_server_options {
 	uint32_t oui;          /**< of a class of vendor range 2 (0x30 to 0x4f); otherwise 0 */
 	uint64_t methods[2];   /**< bit n % 64 of methods[n / 64]: method n */
 	unsigned rmpp_version; /**< 1: requests and responses may be longer than a MAD */
-	/**
-	 * The offset of the data in requests and responses: 24 to 192, 36 to 192 with RMPP, 40
-	 * to 192 in vendor range 2. 0 stands for the default of the class: 56 for the SA, 40
-	 * for vendor range 2, 24 for vendor range 1, 64 for all other classes.
-	 */
-	unsigned data_offset;
-	unsigned limit;       /**< of requests, 65536 at most; 0: 1024 */
-	uint64_t reserved[4]; /**< 0 */
+	unsigned data_offset;  /**< of the data in a MAD; 0: the default of the class */
+	unsigned limit;        /**< of requests, 65536 at most; 0: 1024. Others get BUSY. */
+	uint64_t reserved[4];  /**< 0 */
 };
 
-/** A request. It does not change. */
+/**
+ * A request. It belongs to the program from the callback on, until mad_request_respond()
+ * succeeds or mad_request_free() is called: in any thread, at any time, also after the end of
+ * the server and of the port.
+ */
 struct mad_request {
 	struct mad_server *server;
 	const uint8_t *mad;  /**< the whole request, as on the wire */
@@ -91,62 +67,38 @@ struct mad_request {
 	uint64_t tid; /**< the transaction ID, in host order */
 };
 
-/** Called once for each request. arg is the argument of mad_server_start(). */
-typedef void mad_server_fn(struct mad_server *server, struct mad_request *request, void *arg);
+/**
+ * Called once for each request, retransmissions left out, with error 0.
+ *
+ * Called for the last time, with request NULL, when the server has ended: error is 0 after
+ * mad_server_stop(), -ENODEV if the device is gone, -ECANCELED if the port was closed, the
+ * engine freed or the process forked. When it returns, the server does not exist any more.
+ */
+typedef void mad_server_fn(struct mad_server *server, struct mad_request *request, int error,
+			   void *arg);
 
 /**
- * Starts a server. mad_async_wait() does not return while a server of its engine is started and
- * the port is open.
- *
- * -EINVAL           an argument is wrong
- * -EADDRINUSE       another agent on the port, of this process or of another one, has a method
- *                   of the class (and OUI): the kernel gives each method to one agent
- * -EPROTONOSUPPORT  the class uses SMPs, and the port has none, such as a RoCE port
- * -ENOMEM           out of memory
- * -ENOMEM           the port handle has too many agents
- * -ENODEV           the device is gone
- * -ECANCELED        the port is closed, the engine is being destroyed, or the process has
- *                   forked
+ * Starts a server. -EADDRINUSE: another agent on the port, of any process, has one of the
+ * methods. mad_async_wait() does not return before the server's last callback.
  */
 int mad_server_start(struct mad_async *async, const struct mad_server_options *options,
 		     mad_server_fn *callback, void *arg, struct mad_server **server);
 
 /**
- * Stops and frees a server. mad_async_free() does the same with all servers of the engine,
- * so the program must not stop them again. The call waits until the callback has returned,
- * unless the callback calls it. The callback is not called again. Requests that wait for the
- * callback are dropped without a response. Requests that the program holds stay valid until the
- * program drops them. Responses by RMPP that are being sent may be lost. NULL is allowed.
+ * Ends a server, and does not wait for the last callback. Other servers may have the methods at
+ * once. Requests that no callback got are dropped without a response. NULL is a no-op.
  */
 void mad_server_stop(struct mad_server *server);
 
 /**
- * Responds to a request, and frees it. The response has size bytes of data at the data offset,
- * and zeros after them. If data is NULL, the response has the first MAD of the request. The
- * response is sent to the request's sender, on the same partition.
- *
- * If the server has RMPP, data that do not fit into one MAD are sent by RMPP, and tables of the
- * SA's class are always sent by RMPP. Then the call returns before the data have arrived;
- * mad_server_stats:failed counts the responses that did not arrive. Each window of 64 segments
- * in which a MAD is lost takes 2 s longer, because the kernel waits for an acknowledgement for
- * 2 s. If the requester retransmits the request meanwhile, the callback gets the request again,
- * and the second response fails with -EINVAL.
- *
- * If the call fails, the request still belongs to the program, which may respond again or drop
- * the request:
- * -EINVAL     an argument is wrong
- * -EINVAL     the request is a Send, which has no response
- * -EINVAL     another response to the same transaction is still being sent by RMPP
- * -EMSGSIZE   neither a MAD nor RMPP can carry the data
- * -ENOMEM     out of memory
- * -ENODEV     the device is gone
- * -ECANCELED  the server was stopped, the port is closed, or the process has forked
- * and the errors of umad_send()
+ * Responds to a request and frees it: status (0, or IB_MAD_STS_... of mad.h), and size bytes at
+ * the data offset; data NULL: those of the request. If rmpp_version is 1, long data goes by
+ * RMPP, and the call does not wait for its end. On error, the program still has the request.
  */
 int mad_request_respond(struct mad_request *request, unsigned status, const void *data,
 			size_t size);
 
-/** Frees a request without a response. NULL is allowed. */
+/** Frees a request without a response. NULL is a no-op. */
 void mad_request_free(struct mad_request *request);
 
 /** Counts since the server was started; queued and held are the present state. */
@@ -161,12 +113,7 @@ struct mad_server_stats {
 	uint32_t held;       /**< requests that the program holds */
 };
 
-/**
- * size is sizeof(*stats), so that members can be added.
- *
- * -EINVAL     an argument is NULL
- * -ECANCELED  the port is lost in a child of fork()
- */
+/** Until the last callback returns. size is sizeof(*stats). */
 int mad_server_get_stats(struct mad_server *server, struct mad_server_stats *stats,
 			 size_t size);
 

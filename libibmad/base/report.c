@@ -195,6 +195,31 @@ void failure_store(const struct mad_failure *failure)
 	last = *failure;
 }
 
+int failure_of_failed_call(int mgmt_class, int error)
+{
+	last = (struct mad_failure){
+		.error = error,
+		.mgmt_class = mgmt_class & 0xff,
+		.kind = mgmt_class ? MAD_FAILURE_REQUEST : MAD_FAILURE_OTHER,
+	};
+	return error;
+}
+
+void failure_of_reply(const struct mad_reply *reply, int mgmt_class, unsigned method,
+		      unsigned attribute)
+{
+	if (reply->error)
+		last = (struct mad_failure){
+			.error = reply->error,
+			.mgmt_class = mgmt_class & 0xff,
+			.method = method,
+			.attribute = attribute,
+			.status = reply->status,
+			.transmissions = reply->transmissions,
+			.elapsed_ms = reply->elapsed_ms,
+		};
+}
+
 void failure_refuse(int mgmt_class, int error)
 {
 	failure_refuse_call(MAD_FAILURE_REQUEST, mgmt_class, error);

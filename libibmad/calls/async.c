@@ -26,7 +26,7 @@ EXPORT int mad_async_get(struct mad_async *async, const ib_portid_t *dport, unsi
 
 	if (!async || !dport ||
 	    (!smp && (mgmt_class != IB_PERFORMANCE_CLASS || modifier > UINT8_MAX)))
-		return -EINVAL;
+		return failure_of_call(mgmt_class, -EINVAL);
 	if (!smp) {
 		rpc.dataoffs = IB_PC_DATA_OFFS;
 		rpc.datasz = IB_PC_DATA_SZ;
@@ -49,16 +49,16 @@ EXPORT int mad_async_cancel(struct mad_async *async, uint64_t id)
 	int cancel_state, ret;
 
 	if (!async)
-		return -EINVAL;
+		return failure_of_call(0, -EINVAL);
 	ret = engine_enter(async, &cancel_state);
 	if (ret)
-		return ret;
+		return failure_of_call(0, ret);
 	if (id == MAD_ASYNC_ALL)
 		engine_cancel_all(async);
 	else
 		ret = engine_cancel(async, id);
 	engine_leave(async, cancel_state);
-	return ret;
+	return failure_of_call(0, ret);
 }
 
 /* --- life ----------------------------------------------------------------------- */
@@ -112,8 +112,9 @@ static void finish_unlocking(struct mad_async *engine)
 	engine_begin_processing(engine);
 	/* another thread may be writing a request, or may not have seen "ending" yet */
 	while (engine->listener.open || engine->listener.calls || engine->users > 1) {
-		engine_run_operations_unlocking(engine, BATCH);
-		if (!engine_call_back_unlocking(engine, BATCH) && !engine->listener.calls)
+		if (engine->listener.calls)
+			engine_run_operations_unlocking(engine, BATCH);
+		else if (!engine_call_back_unlocking(engine, BATCH))
 			pthread_cond_wait(&engine->changed, &port->lock);
 	}
 }
@@ -141,8 +142,7 @@ EXPORT void mad_async_free(struct mad_async *async)
 	listener_close(&async->listener);
 	pool_free(&async->pool);
 	pool_free(&async->numbers);
-	if (async->sa)
-		async->sa->free(async->sa);
+	free(async->sa);
 	list_move_last(&port->retired, &async->listener.all);
 	/* requests of other engines may have a place now: port_leave_last() tells others */
 	port_leave_last(port, cancel_state);
@@ -173,10 +173,10 @@ EXPORT int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *
 	int cancel_state, ret;
 
 	if (!async || !stats)
-		return -EINVAL;
+		return failure_of_call(0, -EINVAL);
 	ret = engine_enter(async, &cancel_state);
 	if (ret)
-		return ret;
+		return failure_of_call(0, ret);
 	windows = async->port->requests.flow.windows;
 	now = async->stats;
 	now.dropped = async->port->dropped - async->dropped_before;

@@ -45,8 +45,6 @@ static void become_inherited(struct mad_async *engine)
 	engine->forks = engine->port->forks;
 	engine->listener.processing = false;
 	cancel_operations(engine);
-	if (engine->sa)
-		engine->sa->cancel_all(engine->sa, engine);
 }
 
 static INLINE int enter(struct mad_async *engine, int *cancel_state)
@@ -393,6 +391,9 @@ static void call_back(struct mad_async *engine, struct async_request *async,
 		}
 	}
 	port_request_debug(&async->request);
+	if (reply.error)
+		failure_of_reply(&reply, request_mad(request)[1], request->transmissions.method,
+				 get16(request_mad(request), 16));
 	callback(engine, &reply, async->arg);
 	request_fini(request);
 }
@@ -532,10 +533,10 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 	int cancel_state, ret;
 
 	if (!async || !rpc || !dport || !callback)
-		return -EINVAL;
+		return failure_of_call(rpc ? rpc->mgtclass : 0, -EINVAL);
 	ret = enter(async, &cancel_state);
 	if (ret)
-		return ret;
+		return failure_of_call(rpc->mgtclass, ret);
 	ret = submit_unlocking(async, CALL_ASYNC_SUBMIT, rpc, dport, payload, size, callback,
 			       arg, id, false);
 	if (ret == -EPROTONOSUPPORT)
@@ -543,7 +544,7 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 	leave(async, cancel_state);
 	if (ret)
 		report_not_made("mad_async_submit", -ret);
-	return ret;
+	return failure_of_call(rpc->mgtclass, ret);
 }
 
 /* Cancels a request. false: it is already complete or cancelled. */
@@ -576,8 +577,6 @@ int engine_cancel_all(struct mad_async *engine)
 	int count = 0;
 
 	cancel_operations(engine);
-	if (engine->sa)
-		count = engine->sa->cancel_all(engine->sa, engine);
 	while (engine->listener.open && (async = pool_next(&engine->pool, &place)))
 		count += cancel_request(engine, async);
 	return count;

@@ -44,17 +44,6 @@ struct engine_operation {
 	void (*later)(struct engine_operation *operation); /* NULL: none is to be called */
 };
 
-/* The requests to the SA of an engine (sa/sa_submit.c). The lock is held in each call. */
-struct engine_part {
-	/*
-	 * Cancels the requests to the SA. Returns the number of those that have no request of
-	 * the engine in flight, which engine_cancel_all() does not count.
-	 */
-	int (*cancel_all)(struct engine_part *part, struct mad_async *engine);
-	/* The engine has no request any more. */
-	void (*free)(struct engine_part *part);
-};
-
 struct mad_async {
 	struct listener listener; /* first */
 	struct owner owner;
@@ -72,7 +61,7 @@ struct mad_async {
 	pthread_cond_t changed; /* processing or users; while ending, also completed requests */
 	unsigned stops_heeded;  /* listener.stops when mad_async_wait() last returned -EINTR */
 	unsigned forks;         /* port->forks at the latest use of the engine */
-	struct engine_part *sa; /* NULL: it has not sent a request to the SA */
+	struct sa_client *sa;   /* of sa/sa_submit.c; NULL: it has sent no request to the SA */
 	struct sa_keeper *keeper; /* NULL: it has had no registration at the SA */
 	unsigned registrations;   /* that have not ended */
 	struct mad_async_stats stats;

@@ -3,6 +3,7 @@
 /* Engines: what event loops call, and mad_async_wait(). */
 
 #include "base/export.h"
+#include "base/report.h"
 #include "calls/engine.h"
 #include "port/reader.h"
 
@@ -63,10 +64,10 @@ EXPORT int mad_async_process(struct mad_async *async)
 	int cancel_state, count = 0, ret;
 
 	if (!async)
-		return -EINVAL;
+		return failure_of_call(0, -EINVAL);
 	ret = engine_enter(async, &cancel_state);
 	if (ret)
-		return ret;
+		return failure_of_call(0, ret);
 	if (async->ending) {
 		count = -ECANCELED;
 	} else if (!async->listener.processing) {
@@ -81,11 +82,11 @@ EXPORT int mad_async_process(struct mad_async *async)
 		/* another thread may be in a callback: the port does not wait for it */
 		serve_for_loop_unlocking(async);
 	}
-	if (!count && async->port->gone && !async->listener.open && !async->listener.calls)
+	if (!count && async->port->gone && listener_is_empty(&async->listener))
 		count = -async->port->gone;
 	port_tell_engine(async->port, &async->listener, true);
 	engine_leave(async, cancel_state);
-	return count;
+	return failure_of_call(0, count);
 }
 
 /* --- waiting -------------------------------------------------------------------- */
@@ -93,10 +94,10 @@ EXPORT int mad_async_process(struct mad_async *async)
 /* Whether mad_async_wait() has nothing more to wait for. */
 static bool is_idle(const struct mad_async *engine)
 {
-	bool serves = engine->listener.servers || engine->registrations;
-
-	return !engine->listener.open && !engine->listener.calls &&
-	       (!serves || engine->port->gone || engine->ending);
+	if (engine->ending)
+		return !engine->listener.open && !engine->listener.calls;
+	return listener_is_empty(&engine->listener) &&
+	       (!engine->registrations || engine->port->gone);
 }
 
 /* Whether there is work that no timer and no message announces. */
@@ -206,13 +207,13 @@ EXPORT int mad_async_wait(struct mad_async *async, int timeout_ms)
 	int cancel_state, ret;
 
 	if (!async)
-		return -EINVAL;
+		return failure_of_call(0, -EINVAL);
 	ret = engine_enter(async, &cancel_state);
 	if (ret)
-		return ret;
+		return failure_of_call(0, ret);
 	ret = engine_is_processor(async) ? -EDEADLK : wait_unlocking(async, end);
 	engine_leave(async, cancel_state);
-	return ret;
+	return failure_of_call(0, ret);
 }
 
 EXPORT void mad_async_stop(struct mad_async *async)
@@ -245,12 +246,12 @@ EXPORT int mad_async_poll_fd(struct mad_async *async)
 	int cancel_state, fd;
 
 	if (!async)
-		return -EINVAL;
+		return failure_of_call(0, -EINVAL);
 	fd = engine_enter(async, &cancel_state);
 	if (fd)
-		return fd;
+		return failure_of_call(0, fd);
 	fd = async->port->gone == ECANCELED || async->ending ? -ECANCELED : open_poll_fd(async);
 	/* updates what the loop polls, which may have just been opened */
 	engine_leave(async, cancel_state);
-	return fd;
+	return failure_of_call(0, fd);
 }

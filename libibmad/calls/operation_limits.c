@@ -23,11 +23,6 @@ EXPORT void mad_cancel_set(struct mad_cancel *cancel)
 		__atomic_store_n(&cancel->is_set, 1, __ATOMIC_SEQ_CST);
 }
 
-EXPORT int mad_cancel_is_set(const struct mad_cancel *cancel)
-{
-	return cancel && __atomic_load_n(&cancel->is_set, __ATOMIC_SEQ_CST);
-}
-
 /* --- the local port ------------------------------------------------------------- */
 
 /* Port 0 of a switch has no link. */
@@ -101,7 +96,7 @@ static void tick(struct engine_timer *timer)
 	set_timer(limits, now);
 	if (limits->error)
 		limits->reached(limits, limits->error);
-	else if (mad_cancel_is_set(limits->cancel))
+	else if (cancel_is_set(limits->cancel))
 		reach(limits, -ECANCELED);
 	else if (now >= limits->end)
 		reach(limits, -ETIME);
@@ -134,7 +129,7 @@ int limits_begin(struct limits *limits, struct mad_async *engine, unsigned time_
 	limits->timer.ended = engine_ended;
 	engine_timer_add(engine, &limits->timer);
 	engine_timer_set(engine, &limits->timer,
-			 mad_cancel_is_set(cancel)     ? now
+			 cancel_is_set(cancel)         ? now
 			 : limits->end < now + TICK_US ? limits->end
 						       : now + TICK_US);
 	engine_leave(engine, cancel_state);

@@ -12,6 +12,11 @@
 
 #include <infiniband/mad_async.h>
 
+static inline bool cancel_is_set(const struct mad_cancel *cancel)
+{
+	return cancel && __atomic_load_n(&cancel->is_set, __ATOMIC_SEQ_CST);
+}
+
 struct limits {
 	struct engine_timer timer;
 	struct mad_async *engine;

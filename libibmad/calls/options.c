@@ -3,6 +3,7 @@
 #include "calls/options.h"
 
 #include "base/export.h"
+#include "base/report.h"
 
 #include <infiniband/mad_sa.h>
 #include <errno.h>
@@ -102,35 +103,35 @@ static int set_limit(struct ibmad_port *port, enum mad_port_option option, uint6
 EXPORT int mad_port_set(struct ibmad_port *port, enum mad_port_option option, uint64_t value)
 {
 	if (!port)
-		return -EINVAL;
+		return failure_of_call(0, -EINVAL);
 	switch (option) {
 	case MAD_PORT_SA_KEY:
 		port->options.sa_key = value;
 		return 0;
 	case MAD_PORT_GID_INDEX:
 		if (value > UINT8_MAX)
-			return -EINVAL;
+			return failure_of_call(0, -EINVAL);
 		port->options.gid_index = (unsigned)value;
 		return 0;
 	case MAD_PORT_MAX_RESPONSE:
 		if (value < IB_MAD_SIZE || value > SIZE_MAX)
-			return -EINVAL;
+			return failure_of_call(0, -EINVAL);
 		port->options.max_reply = (size_t)value;
 		return 0;
 	case MAD_PORT_SMP_WINDOW:
 	case MAD_PORT_GMP_WINDOW:
 	case MAD_PORT_DESTINATION_LIMIT:
 	case MAD_PORT_RATE:
-		return set_limit(port, option, value);
+		return failure_of_call(0, set_limit(port, option, value));
 	}
-	return -EINVAL;
+	return failure_of_call(0, -EINVAL);
 }
 
 EXPORT int mad_port_get(const struct ibmad_port *port, enum mad_port_option option,
 			uint64_t *value)
 {
 	if (!port || !value)
-		return -EINVAL;
+		return failure_of_call(0, -EINVAL);
 	switch (option) {
 	case MAD_PORT_SA_KEY:
 		*value = port->options.sa_key;
@@ -148,5 +149,5 @@ EXPORT int mad_port_get(const struct ibmad_port *port, enum mad_port_option opti
 		*value = port->options.limits[option];
 		return 0;
 	}
-	return -EINVAL;
+	return failure_of_call(0, -EINVAL);
 }

@@ -3,6 +3,8 @@
 /* Servers on an engine: requests of others are handed to callbacks, and responses are sent. */
 
 #include "base/export.h"
+#include "base/report.h"
+#include "base/reserved.h"
 #include "calls/engine.h"
 #include "mad/debug.h"
 #include "mad/layout.h"
@@ -60,9 +62,8 @@ static bool are_valid(const struct mad_server_options *options)
 	    (!options->methods[0] && !options->methods[1]) ||
 	    (offset && (offset < least_offset(options) || offset > DATA_OFFSET_MAX)))
 		return false;
-	for (unsigned i = 0; i < sizeof(options->reserved) / sizeof(*options->reserved); i++)
-		if (options->reserved[i])
-			return false;
+	if (!is_reserved(options->reserved))
+		return false;
 	if (mad_is_vendor_range2(mgmt_class) ? !options->oui || options->oui > 0xffffff
 					     : options->oui)
 		return false;
@@ -128,10 +129,10 @@ EXPORT int mad_server_start(struct mad_async *async, const struct mad_server_opt
 	int cancel_state, ret;
 
 	if (!async || !options || !callback || !server || !are_valid(options))
-		return -EINVAL;
+		return failure_of_call(0, -EINVAL);
 	started = server_new(options->limit ? options->limit : LIMIT_DEFAULT);
 	if (!started)
-		return -ENOMEM;
+		return failure_of_call(0, -ENOMEM);
 	started->rmpp = options->rmpp_version != 0;
 	started->data_offset = data_offset_of(options);
 	started->callback = callback;
@@ -145,25 +146,17 @@ EXPORT int mad_server_start(struct mad_async *async, const struct mad_server_opt
 	if (ret) {
 		*server = NULL;
 		free(started);
+		failure_refuse_call(MAD_FAILURE_REGISTER, options->mgmt_class, -ret);
 	}
 	return ret;
 }
 
-/* Stops a server that was not stopped before. */
-static void stop_unlocking(struct mad_server *server)
+/* Unregisters the agent, if it is still registered. */
+static void unregister_unlocking(struct mad_server *server)
 {
-	struct listener *listener = server->listener;
 	struct ibmad_port *port = server->port;
 	int agent = server->agent;
 
-	if (!server->inherited) {
-		server_forget(server);
-		listener->servers--;
-		/* without servers and open requests mad_async_wait() returns */
-		if (listener->waiting)
-			waiter_wake(&port->waiters, &listener->waiter);
-	}
-	server->listener = NULL;
 	server->agent = -1;
 	if (agent < 0)
 		return;
@@ -177,48 +170,20 @@ static void stop_unlocking(struct mad_server *server)
 EXPORT void mad_server_stop(struct mad_server *server)
 {
 	struct mad_async *engine;
-	struct ibmad_port *port;
 	int cancel_state;
 
 	if (!server)
 		return;
-	port = server->port;
-	if (port_enter(port, &cancel_state))
+	engine = server->engine;
+	if (engine_enter(engine, &cancel_state))
 		return;
-	if (server->listener) {
-		engine = server->engine;
-		engine->users++;
-		server->users++;
-		stop_unlocking(server);
-		while (server->calling && !engine_is_processor(engine))
-			pthread_cond_wait(&engine->changed, &port->lock);
-		server->users--;
-		engine->users--;
-		pthread_cond_broadcast(&engine->changed);
+	if (!server->ended) {
+		/* the last callback may start another server for the same methods */
+		server_close(server);
+		unregister_unlocking(server);
+		list_add_last(&server->listener->ended, &server->last);
 	}
-	server_release(server);
-	port_leave_last(port, cancel_state);
-}
-
-static struct mad_server *any_server(const struct mad_async *engine)
-{
-	list_for_each (entry, &engine->port->servers) {
-		struct mad_server *server = list_entry(entry, struct mad_server, all);
-
-		if (server->listener == &engine->listener)
-			return server;
-	}
-	return NULL;
-}
-
-void servers_end_unlocking(struct mad_async *engine)
-{
-	struct mad_server *server;
-
-	while ((server = any_server(engine))) {
-		stop_unlocking(server);
-		server_release(server);
-	}
+	engine_leave(engine, cancel_state);
 }
 
 EXPORT int mad_server_get_stats(struct mad_server *server, struct mad_server_stats *stats,
@@ -228,9 +193,9 @@ EXPORT int mad_server_get_stats(struct mad_server *server, struct mad_server_sta
 	int cancel_state;
 
 	if (!server || !stats)
-		return -EINVAL;
+		return failure_of_call(0, -EINVAL);
 	if (port_enter(server->port, &cancel_state))
-		return -ECANCELED;
+		return failure_of_call(0, -ECANCELED);
 	now = server_stats(server);
 	port_leave(server->port, cancel_state);
 	memset(stats, 0, size);
@@ -247,34 +212,68 @@ static void call_unlocking(struct mad_async *engine, struct held_request *held)
 
 	server->stats.queued--;
 	server->users++;
-	server->calling = true;
 	engine->calling++;
 	port_unlock(port);
 	debug_received("mad_server_start", held->umad, umad_get_mad(held->umad));
-	server->callback(server, &held->request, server->arg);
+	server->callback(server, &held->request, 0, server->arg);
 	port_lock(port);
 	engine->calling--;
 	server->users--;
-	server->calling = false;
-	if (!server->listener)
-		pthread_cond_broadcast(&engine->changed);
+	server_release(server);
+}
+
+static void call_last_unlocking(struct mad_async *engine, struct mad_server *server)
+{
+	struct ibmad_port *port = engine->port;
+
+	unregister_unlocking(server);
+	engine->calling++;
+	port_unlock(port);
+	server->callback(server, NULL, failure_of_call(0, server->error), server->arg);
+	port_lock(port);
+	engine->calling--;
+	engine->listener.servers--;
+	server->listener = NULL;
 	server_release(server);
 }
 
 int servers_call_unlocking(struct mad_async *engine, unsigned most)
 {
+	struct listener *listener = &engine->listener;
 	struct list *first;
-	int count = 0;
+	unsigned count;
 
 	/* a callback may take long: another thread leads meanwhile */
-	if (!list_is_empty(&engine->listener.arrived))
+	if (!list_is_empty(&listener->arrived))
 		waiters_pass(&engine->port->waiters);
-	while (most-- && engine_may_call(engine) &&
-	       (first = list_pop(&engine->listener.arrived))) {
-		call_unlocking(engine, list_entry(first, struct held_request, queue));
-		count++;
+	for (count = 0; count < most && engine_may_call(engine); count++)
+		if ((first = list_pop(&listener->arrived)))
+			call_unlocking(engine, list_entry(first, struct held_request, queue));
+		else if ((first = list_pop(&listener->ended)))
+			call_last_unlocking(engine, list_entry(first, struct mad_server, last));
+		else
+			break;
+	return (int)count;
+}
+
+/* The engine's servers without a last callback end. */
+static void end_servers(struct mad_async *engine)
+{
+	list_for_each (entry, &engine->port->servers) {
+		struct mad_server *server = list_entry(entry, struct mad_server, all);
+
+		if (server->listener == &engine->listener)
+			server_end(server, -ECANCELED);
 	}
-	return count;
+}
+
+void servers_end_unlocking(struct mad_async *engine)
+{
+	struct list *first;
+
+	end_servers(engine);
+	while ((first = list_pop(&engine->listener.ended)))
+		call_last_unlocking(engine, list_entry(first, struct mad_server, last));
 }
 
 /* Writes a response in place of its request, for an agent. The lock is not held. */
@@ -384,7 +383,7 @@ static int respond_unlocking(const struct outgoing *outgoing, struct held_reques
 	struct ibmad_port *port = server->port;
 	int agent = server->agent, ret;
 
-	if (!server->listener || server->inherited || port->gone)
+	if (server->ended || port->gone)
 		return port->gone ? -port->gone : -ECANCELED;
 	server->users++;
 	port_unlock(port);
@@ -404,18 +403,13 @@ static void release(struct mad_request *request)
 	server_release(server);
 }
 
-EXPORT int mad_request_respond(struct mad_request *request, unsigned status, const void *data,
-			       size_t size)
+static int respond(struct mad_request *request, unsigned status, const void *data, size_t size)
 {
 	_Alignas(8) uint8_t packet[PACKET_SIZE] = {0};
 	struct outgoing outgoing = {.umad = packet};
-	struct ibmad_port *port;
+	struct ibmad_port *port = request->server->port;
 	int cancel_state, ret;
 
-	if (!request || status > UINT16_MAX || (size && !data) ||
-	    request->method == IB_MAD_METHOD_SEND)
-		return -EINVAL;
-	port = request->server->port;
 	ret = measure(&outgoing, request, data, size);
 	if (ret)
 		return ret;
@@ -434,6 +428,18 @@ EXPORT int mad_request_respond(struct mad_request *request, unsigned status, con
 	if (outgoing.umad != packet)
 		free(outgoing.umad);
 	return ret;
+}
+
+EXPORT int mad_request_respond(struct mad_request *request, unsigned status, const void *data,
+			       size_t size)
+{
+	int mgmt_class;
+
+	if (!request || status > UINT16_MAX || (size && !data) ||
+	    request->method == IB_MAD_METHOD_SEND)
+		return failure_of_call(0, -EINVAL);
+	mgmt_class = (int)request->mgmt_class; /* success frees the request */
+	return failure_of_call(mgmt_class, respond(request, status, data, size));
 }
 
 EXPORT void mad_request_free(struct mad_request *request)

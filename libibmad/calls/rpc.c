@@ -364,7 +364,7 @@ static int take_message(struct request *request, struct mad_message *message)
 	return 0;
 }
 
-EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,
+EXPORT int mad_rpc_message(struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,
 			   const void *payload, size_t size, struct mad_message *message)
 {
 	struct blocking_request blocking;

@@ -2,13 +2,15 @@
 
 /* Widths, speeds and rates of links (IBA 14.2.5.6). */
 
+#include "classes/link_rate.h"
+
 #include "base/export.h"
 
 #include <infiniband/mad_fields.h>
-#include <infiniband/mad_link.h>
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
@@ -33,7 +35,7 @@ static unsigned speed_set(unsigned speeds, unsigned ext, unsigned ext_2, unsigne
 
 static unsigned get(const void *info, enum MAD_FIELDS field)
 {
-	return mad_read_field(info, 0, field);
+	return (unsigned)mad_read_field(info, 0, field);
 }
 
 static unsigned get_mlnx(const void *info, enum MAD_FIELDS field)
@@ -71,36 +73,44 @@ static void decode_speeds(struct mad_link *link, const void *info, bool extended
 	link->speeds_enabled =
 		(uint16_t)speed_set(enabled, ext_enabled, ext_2_enabled,
 				    get_mlnx(mlnx, IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F));
-	link->speed = (uint8_t)mad_link_fastest(
+	link->speed = (uint8_t)link_fastest(
 		speed_set(get(info, IB_PORT_LINK_SPEED_ACTIVE_F), ext_active, ext_2_active,
 			  get_mlnx(mlnx, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F)));
 }
 
-EXPORT void mad_link_decode(struct mad_link *link, const void *port_info,
+EXPORT void mad_link_decode(struct mad_link *result, size_t size, const void *port_info,
 			    const void *switch_port0, const void *mlnx_ext_port_info)
 {
 	const void *capabilities = switch_port0 ? switch_port0 : port_info;
 	unsigned mask = get(capabilities, IB_PORT_CAPMASK_F);
+	struct mad_link link = {0};
 
-	link->state = (uint8_t)get(port_info, IB_PORT_STATE_F);
-	link->physical_state = (uint8_t)get(port_info, IB_PORT_PHYS_STATE_F);
-	link->widths_supported = (uint8_t)get(port_info, IB_PORT_LINK_WIDTH_SUPPORTED_F);
-	link->widths_enabled = (uint8_t)get(port_info, IB_PORT_LINK_WIDTH_ENABLED_F);
-	if (link->widths_enabled == WIDTHS_AS_SUPPORTED)
-		link->widths_enabled = link->widths_supported;
-	decode_speeds(link, port_info, mask & MAD_PORT_CAP_EXTENDED_SPEEDS, mlnx_ext_port_info);
-	link->width = (uint8_t)mad_link_widest(get(port_info, IB_PORT_LINK_WIDTH_ACTIVE_F));
+	link.state = (uint8_t)get(port_info, IB_PORT_STATE_F);
+	link.physical_state = (uint8_t)get(port_info, IB_PORT_PHYS_STATE_F);
+	link.widths_supported = (uint8_t)get(port_info, IB_PORT_LINK_WIDTH_SUPPORTED_F);
+	link.widths_enabled = (uint8_t)get(port_info, IB_PORT_LINK_WIDTH_ENABLED_F);
+	if (link.widths_enabled == WIDTHS_AS_SUPPORTED)
+		link.widths_enabled = link.widths_supported;
+	decode_speeds(&link, port_info, mask & MAD_PORT_CAP_EXTENDED_SPEEDS,
+		      mlnx_ext_port_info);
+	link.width = (uint8_t)link_widest(get(port_info, IB_PORT_LINK_WIDTH_ACTIVE_F));
 	/* the active width and speed are valid only if the port is not down */
-	if (link->state <= MAD_PORT_DOWN && link->physical_state != MAD_PHYSICAL_LINK_UP) {
-		link->width = 0;
-		link->speed = MAD_SPEED_NONE;
+	if (link.state <= MAD_PORT_DOWN && link.physical_state != MAD_PHYSICAL_LINK_UP) {
+		link.width = 0;
+		link.speed = MAD_SPEED_NONE;
 	}
-	link->mtu = (uint16_t)mad_link_mtu(get(port_info, IB_PORT_NEIGHBOR_MTU_F));
-	link->mtu_supported = (uint16_t)mad_link_mtu(get(port_info, IB_PORT_MTU_CAP_F));
-	link->rate_gbps = mad_link_rate_gbps(link->width, link->speed);
+	link.width_supported = (uint8_t)link_widest(link.widths_supported);
+	link.width_enabled = (uint8_t)link_widest(link.widths_enabled);
+	link.speed_supported = (uint8_t)link_fastest(link.speeds_supported);
+	link.speed_enabled = (uint8_t)link_fastest(link.speeds_enabled);
+	link.mtu = (uint16_t)mad_link_mtu(get(port_info, IB_PORT_NEIGHBOR_MTU_F));
+	link.mtu_supported = (uint16_t)mad_link_mtu(get(port_info, IB_PORT_MTU_CAP_F));
+	link.rate_gbps = mad_link_rate_gbps(link.width, link.speed);
+	memset(result, 0, size);
+	memcpy(result, &link, size < sizeof(link) ? size : sizeof(link));
 }
 
-EXPORT unsigned mad_link_widest(unsigned widths)
+unsigned link_widest(unsigned widths)
 {
 	static const struct {
 		uint8_t bit, lanes;
@@ -116,7 +126,7 @@ EXPORT unsigned mad_link_widest(unsigned widths)
 	return 0;
 }
 
-EXPORT enum mad_link_speed mad_link_fastest(unsigned speeds)
+enum mad_link_speed link_fastest(unsigned speeds)
 {
 	for (unsigned speed = MAD_SPEED_XDR; speed > MAD_SPEED_NONE; speed--)
 		if (speeds >> speed & 1)

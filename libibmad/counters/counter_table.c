@@ -317,12 +317,17 @@ uint64_t counter_source_offers(enum counter_source source, uint32_t capability_m
 
 unsigned counter_source_attribute(enum counter_source source)
 {
-	static const uint8_t attributes[COUNTER_SOURCES] = {
+	static const uint8_t attributes[ALL_SOURCES] = {
 		[SOURCE_EXTENDED] = IB_GSI_PORT_COUNTERS_EXT,
 		[SOURCE_BASIC] = IB_GSI_PORT_COUNTERS,
 		[SOURCE_RCV_DETAILS] = IB_GSI_PORT_RCV_ERROR_DETAILS,
 		[SOURCE_XMIT_DETAILS] = IB_GSI_PORT_XMIT_DISCARD_DETAILS,
 		[SOURCE_SPEEDS] = IB_GSI_PORT_EXT_SPEEDS_COUNTERS,
+		[SOURCE_LANES] = IB_GSI_PORT_EXT_SPEEDS_COUNTERS,
+		[SOURCE_VL_PACKETS] = IB_GSI_PORT_PORT_VL_OP_PACKETS,
+		[SOURCE_VL_DATA] = IB_GSI_PORT_PORT_VL_OP_DATA,
+		[SOURCE_VL_XMIT_WAIT] = IB_GSI_PORT_PORT_VL_XMIT_WAIT_COUNTERS,
+		[SOURCE_TICK] = IB_GSI_PORT_SAMPLES_CONTROL,
 	};
 
 	return attributes[source];
@@ -360,7 +365,7 @@ static uint64_t read_number(const struct row *row, enum counter_source source,
 {
 	if (source == SOURCE_EXTENDED) {
 		*maximum = UINT64_MAX;
-		return mad_read_field64(data, 0, row->extended);
+		return mad_read_field(data, 0, row->extended);
 	}
 	*maximum = (UINT64_C(1) << row->info.bits) - 1;
 	if (row->field == IB_PC_QP1_DROP_F)
@@ -436,11 +441,19 @@ enum counter_source counter_source_of(unsigned counter, uint64_t extended)
 
 static_assert(COUNTER_SOURCES <= 8, "struct mad_counters has no time for an attribute");
 
-EXPORT uint64_t mad_counters_time_us(const struct mad_counters *counters, unsigned counter)
+uint64_t counter_value(const struct mad_counters *counters, unsigned counter)
+{
+	uint64_t value;
+
+	memcpy(&value, (const uint8_t *)counters + rows[counter].offset, sizeof(value));
+	return value;
+}
+
+uint64_t counter_time_us(const struct mad_counters *counters, unsigned counter)
 {
 	uint64_t time;
 
-	if (!counters || counter >= MAD_COUNTER_COUNT || !(counters->present >> counter & 1))
+	if (!(counters->present >> counter & 1))
 		return 0;
 	time = counters->response_us[counter_source_of(counter, counters->extended)];
 	return time ? time : counters->time_us;
@@ -451,12 +464,17 @@ EXPORT const struct mad_counter_info *mad_counters_info(unsigned counter)
 	return counter < MAD_COUNTER_COUNT ? &rows[counter].info : NULL;
 }
 
-EXPORT uint64_t mad_counters_value(const struct mad_counters *counters, unsigned counter)
+EXPORT uint64_t mad_counters_value(const struct mad_counters *counters, unsigned counter,
+				   uint64_t *time_us)
 {
-	uint64_t value;
+	bool has_time = counters && counters->size >= offsetof(struct mad_counters, status);
 
-	if (!counters || counter >= MAD_COUNTER_COUNT)
+	if (time_us)
+		*time_us = has_time && counter < MAD_COUNTER_COUNT
+				   ? counter_time_us(counters, counter)
+				   : 0;
+	if (!counters || counter >= MAD_COUNTER_COUNT ||
+	    counters->size < rows[counter].offset + sizeof(uint64_t))
 		return 0;
-	memcpy(&value, (const uint8_t *)counters + rows[counter].offset, sizeof(value));
-	return value;
+	return counter_value(counters, counter);
 }

@@ -18,7 +18,14 @@ enum counter_source {
 	SOURCE_RCV_DETAILS,
 	SOURCE_XMIT_DETAILS,
 	SOURCE_SPEEDS, /* PortExtendedSpeedsCounters */
-	COUNTER_SOURCES
+	COUNTER_SOURCES,
+	/* the groups of details, in the order of the bits of enum mad_counters_detail */
+	SOURCE_LANES = COUNTER_SOURCES,
+	SOURCE_VL_PACKETS,
+	SOURCE_VL_DATA,
+	SOURCE_VL_XMIT_WAIT,
+	SOURCE_TICK,
+	ALL_SOURCES
 };
 
 /* The counters of a node in the attribute, by its ClassPortInfo. */
@@ -40,8 +47,16 @@ uint64_t counter_source_select(enum counter_source source, uint64_t counters);
 void counter_source_read(enum counter_source source, const uint8_t *data, uint64_t counters,
 			 struct mad_counters *reading);
 
+/* Reads a group of details, and marks it as present. */
+void details_read(enum counter_source source, const uint8_t *data,
+		  struct mad_counters_details *details);
+
 /* A member by its number, which is less than MAD_COUNTER_COUNT. */
 uint64_t *counter_in(struct mad_counters *counters, unsigned counter);
+
+/* A counter, and the time of its response, of counters with all members. */
+uint64_t counter_value(const struct mad_counters *counters, unsigned counter);
+uint64_t counter_time_us(const struct mad_counters *counters, unsigned counter);
 
 /* The lowest counter of a mask from a number on; MAD_COUNTER_COUNT: none. */
 static inline unsigned counter_from(uint64_t mask, unsigned from)

@@ -4,6 +4,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
+#include "calls/engine.h"
 #include "counters/reading.h"
 
 #include <errno.h>
@@ -12,20 +13,18 @@
 /* --- blocking ------------------------------------------------------------------- */
 
 /*
- * Sends a request, and notes its error, which mad_rpc_message() has stored. The caller frees
- * the response in message.
+ * Sends a request. mad_rpc_message() has stored its failure. The caller frees the response in
+ * message.
  */
-static struct mad_outcome ask(const struct ibmad_port *port, const ib_portid_t *dport,
-			      struct reading *reading, ib_rpc_t *rpc, const uint8_t *data,
-			      struct mad_message *message)
+static struct mad_outcome ask(struct ibmad_port *port, const ib_portid_t *dport, ib_rpc_t *rpc,
+			      const uint8_t *data, struct mad_message *message)
 {
 	ib_portid_t to = *dport;
 	struct mad_outcome outcome = {0};
 
-	outcome.error = mad_rpc_message(port, rpc, &to, data, IB_PC_DATA_SZ, message);
-	reading->failed = outcome.error;
-	outcome.status = (unsigned)rpc->rstatus;
-	if (!outcome.error && message->length > IB_PC_DATA_OFFS) {
+	if (mad_rpc_message(port, rpc, &to, data, IB_PC_DATA_SZ, message)) {
+		outcome.failure = *mad_last_failure();
+	} else if (message->length > IB_PC_DATA_OFFS) {
 		outcome.data = message->mad + IB_PC_DATA_OFFS;
 		outcome.size = message->length - IB_PC_DATA_OFFS;
 	}
@@ -33,27 +32,19 @@ static struct mad_outcome ask(const struct ibmad_port *port, const ib_portid_t *
 }
 
 /*
- * Stores the error of a blocking call, unless it is that of a request. A call that succeeds
- * restores the failure before it, because requests that a node refused have changed it. Returns
- * the error.
+ * The result of a blocking call. A call that succeeds restores the failure before it, because
+ * requests that a node refused have changed it.
  */
-static int store_failure(const struct reading *reading, const struct mad_failure *before,
-			 unsigned method, int error)
+static int end(const struct reading *reading, const struct mad_failure *before, int error)
 {
-	const struct mad_failure failure = {.error = error,
-					    .mgmt_class = IB_PERFORMANCE_CLASS,
-					    .method = method,
-					    .kind = MAD_FAILURE_OTHER};
-
-	if (!error)
-		failure_store(before);
-	else if (error != reading->failed)
-		failure_store(&failure);
-	return error;
+	if (error)
+		return reading_fail(reading, error);
+	failure_store(before);
+	return 0;
 }
 
 /* Reads ClassPortInfo, unless the node is known. */
-static int learn_abilities(const struct ibmad_port *port, const ib_portid_t *dport,
+static int learn_abilities(struct ibmad_port *port, const ib_portid_t *dport,
 			   struct reading *reading)
 {
 	struct mad_message message = {0};
@@ -66,7 +57,7 @@ static int learn_abilities(const struct ibmad_port *port, const ib_portid_t *dpo
 	    !reading_needs_class_port_info(reading))
 		return 0;
 	rpc = reading_request(reading, CLASS_PORT_INFO, data);
-	outcome = ask(port, dport, reading, &rpc, data, &message);
+	outcome = ask(port, dport, &rpc, data, &message);
 	error = reading_take_class_port_info(reading, &outcome);
 	mad_message_free(&message);
 	if (!error)
@@ -74,8 +65,7 @@ static int learn_abilities(const struct ibmad_port *port, const ib_portid_t *dpo
 	return error;
 }
 
-static int read_all(const struct ibmad_port *port, const ib_portid_t *dport,
-		    struct reading *reading)
+static int read_all(struct ibmad_port *port, const ib_portid_t *dport, struct reading *reading)
 {
 	int error = learn_abilities(port, dport, reading), source;
 
@@ -86,7 +76,7 @@ static int read_all(const struct ibmad_port *port, const ib_portid_t *dport,
 		uint8_t data[IB_PC_DATA_SZ];
 		ib_rpc_t rpc = reading_request(
 			reading, counter_source_attribute((enum counter_source)source), data);
-		struct mad_outcome outcome = ask(port, dport, reading, &rpc, data, &message);
+		struct mad_outcome outcome = ask(port, dport, &rpc, data, &message);
 
 		error = reading_take(reading, (enum counter_source)source, &outcome);
 		mad_message_free(&message);
@@ -96,23 +86,31 @@ static int read_all(const struct ibmad_port *port, const ib_portid_t *dport,
 	return error;
 }
 
-EXPORT int mad_counters_read(const struct ibmad_port *port, const ib_portid_t *dport,
+EXPORT int mad_counters_read(struct ibmad_port *port, const ib_portid_t *dport,
 			     unsigned port_number, const struct mad_counters_options *options,
-			     struct mad_counters *counters)
+			     struct mad_counters *counters, size_t size)
 {
 	const struct mad_failure before = *mad_last_failure();
+	struct mad_counters_details details = {0};
+	struct mad_counters read = {0};
 	struct reading reading;
 	int error = -EINVAL;
 
 	reading_init(&reading, port_number, options);
-	if (!counters)
-		return store_failure(&reading, &before, IB_MAD_METHOD_GET, -EINVAL);
-	memset(counters, 0, sizeof(*counters));
-	reading.counters = counters;
-	if (port && reading_is_valid(dport, port_number, options))
+	reading.counters = &read;
+	if (reading.groups && options->details_to)
+		reading.details = &details;
+	if (port && (counters || reading.groups) &&
+	    reading_is_valid(dport, port_number, options))
 		error = read_all(port, dport, &reading);
 	reading_complete(&reading);
-	return store_failure(&reading, &before, IB_MAD_METHOD_GET, error);
+	if (counters) {
+		if (size < sizeof(read))
+			read.size = (uint32_t)size;
+		memset(counters, 0, size);
+		memcpy(counters, &read, read.size);
+	}
+	return end(&reading, &before, error);
 }
 
 /* --- reset ---------------------------------------------------------------------- */
@@ -130,7 +128,7 @@ static void set_select(uint8_t *data, enum counter_source source, uint64_t selec
 		mad_set_field(data, 0, IB_PC_COUNTER_SELECT2_F, (uint32_t)(select >> 16));
 }
 
-static int reset_source(const struct ibmad_port *port, const ib_portid_t *dport,
+static int reset_source(struct ibmad_port *port, const ib_portid_t *dport,
 			struct reading *reading, enum counter_source source)
 {
 	uint64_t wanted = reading_wanted(reading, source);
@@ -142,17 +140,18 @@ static int reset_source(const struct ibmad_port *port, const ib_portid_t *dport,
 
 	rpc.method = IB_MAD_METHOD_SET;
 	set_select(data, source, select);
-	outcome = ask(port, dport, reading, &rpc, data, &message);
+	outcome = ask(port, dport, &rpc, data, &message);
 	mad_message_free(&message);
-	reading->asked |= (uint8_t)(1U << source);
+	reading->failure = outcome.failure;
+	reading->asked |= (uint16_t)(1U << source);
 	if (reading_note_refusal(reading, source, &outcome))
 		return 0;
-	if (!outcome.error)
+	if (!outcome.failure.error)
 		reading->present |= wanted;
-	return outcome.error;
+	return outcome.failure.error;
 }
 
-EXPORT int mad_counters_reset(const struct ibmad_port *port, const ib_portid_t *dport,
+EXPORT int mad_counters_reset(struct ibmad_port *port, const ib_portid_t *dport,
 			      unsigned port_number, const struct mad_counters_options *options)
 {
 	const struct mad_failure before = *mad_last_failure();
@@ -160,96 +159,108 @@ EXPORT int mad_counters_reset(const struct ibmad_port *port, const ib_portid_t *
 	int error, source;
 
 	reading_init(&reading, port_number, options);
+	reading.groups = 0;
 	if (!port || !reading_is_valid(dport, port_number, options))
-		return store_failure(&reading, &before, IB_MAD_METHOD_SET, -EINVAL);
+		return counters_fail(-EINVAL);
 	error = learn_abilities(port, dport, &reading);
 	while (!error && (source = reading_next(&reading, &error)) >= 0)
 		error = reset_source(port, dport, &reading, (enum counter_source)source);
-	return store_failure(&reading, &before, IB_MAD_METHOD_SET, error);
+	return end(&reading, &before, error);
 }
 
 /* --- on an engine --------------------------------------------------------------- */
 
-struct mad_counters_reading {
+/* The members below "submit" belong to the thread that processes the engine. */
+struct pending {
+	struct engine_operation operation;
+	struct mad_async *engine;
+	ib_portid_t dport;
+	mad_counters_fn *callback;
+	void *arg;
+	uint64_t id; /* of its request, unless it waits */
 	struct reading reading;
-	struct mad_async *async;
-	uint64_t id;         /* of its request, unless it waits */
 	struct list waiting; /* in the list of the node */
 	bool waits;          /* for the ClassPortInfo that another reading has requested */
 	bool asks;           /* has requested ClassPortInfo, for which others may wait */
 	bool cancelled;
-	enum counter_source source;
+	uint8_t source;            /* enum counter_source: of the request */
 	struct mad_counters *kept; /* the counters, if they need more than one response */
-	ib_portid_t dport;
-	mad_counters_fn *callback;
-	void *arg;
+	struct mad_counters_details details[];
 };
 
-static void release(struct mad_counters_reading *pending)
+static void release(struct pending *pending)
 {
 	node_release(pending->reading.options.node);
 	free(pending->kept);
 	free(pending);
 }
 
-static void finish(struct mad_async *async, struct mad_counters_reading *pending, int error)
+static void finish(struct pending *pending, int error)
 {
+	struct reading *reading = &pending->reading;
 	struct mad_counters none = {0};
 
-	if (!pending->reading.counters)
-		pending->reading.counters = &none;
-	reading_complete(&pending->reading);
-	pending->callback(async, error, pending->reading.counters, pending->arg);
+	if (engine_operation_end(pending->engine, &pending->operation)) {
+		error = -ECANCELED;
+		reading->status = 0;
+	}
+	if (!reading->counters)
+		reading->counters = &none;
+	reading_complete(reading);
+	reading_fail(reading, error);
+	pending->callback(pending->engine, error, reading->counters, pending->arg);
 	release(pending);
 }
 
-static int submit(struct mad_async *async, struct mad_counters_reading *pending,
-		  unsigned attribute, mad_async_fn *callback)
+/* A request of a callback, which the thread that processes the engine calls. */
+static int submit(struct pending *pending, unsigned attribute, mad_async_fn *callback)
 {
 	uint8_t data[IB_PC_DATA_SZ];
 	ib_rpc_t rpc = reading_request(&pending->reading, attribute, data);
 
-	return mad_async_submit(async, &rpc, &pending->dport, data, sizeof(data), callback,
-				pending, &pending->id);
+	return mad_async_submit(pending->engine, &rpc, &pending->dport, data, sizeof(data),
+				callback, pending, &pending->id);
 }
 
-static void counters_came(struct mad_async *async, const struct mad_reply *reply, void *arg);
-
-/* Requests the next attribute. If there is none, sets *is_complete, and returns the result. */
-static int proceed(struct mad_async *async, struct mad_counters_reading *pending,
-		   bool *is_complete)
+static struct mad_outcome outcome_of(const struct mad_reply *reply, unsigned attribute)
 {
-	int error, source = reading_next(&pending->reading, &error);
+	struct mad_outcome outcome = {.data = reply->data, .size = reply->data_size};
 
-	*is_complete = source < 0;
-	if (source < 0)
-		return error;
-	pending->source = (enum counter_source)source;
-	error = submit(async, pending, counter_source_attribute(pending->source),
-		       counters_came);
-	*is_complete = error != 0;
-	return error;
+	if (reply->error)
+		outcome.failure = (struct mad_failure){.error = reply->error,
+						       .mgmt_class = IB_PERFORMANCE_CLASS,
+						       .method = IB_MAD_METHOD_GET,
+						       .attribute = attribute,
+						       .status = reply->status,
+						       .transmissions = reply->transmissions,
+						       .elapsed_ms = reply->elapsed_ms};
+	return outcome;
 }
 
-static void continue_reading(struct mad_async *async, struct mad_counters_reading *pending,
-			     int error)
-{
-	bool is_complete = true;
+static void response_came(struct mad_async *engine, const struct mad_reply *reply, void *arg);
 
-	if (pending->cancelled) {
+/* Requests the next attribute, or ends the reading. */
+static void proceed(struct pending *pending, int error)
+{
+	int source = -1;
+
+	if (pending->cancelled)
 		error = -ECANCELED;
-		pending->reading.status = 0;
-	}
 	if (!error)
-		error = proceed(async, pending, &is_complete);
-	if (is_complete)
-		finish(async, pending, error);
+		source = reading_next(&pending->reading, &error);
+	if (source >= 0) {
+		pending->source = (uint8_t)source;
+		error = submit(pending, counter_source_attribute((enum counter_source)source),
+			       response_came);
+	}
+	if (error || source < 0)
+		finish(pending, error);
 }
 
 /*
  * Copies the counters, so that they exist after the callback, if the reading is not complete.
  */
-static int keep(struct mad_counters_reading *pending)
+static int keep(struct pending *pending)
 {
 	int error;
 
@@ -263,24 +274,25 @@ static int keep(struct mad_counters_reading *pending)
 	return 0;
 }
 
-static void counters_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
+static void response_came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
-	struct mad_outcome outcome = outcome_of(reply);
+	struct pending *pending = arg;
+	enum counter_source source = pending->source;
+	struct mad_outcome outcome = outcome_of(reply, counter_source_attribute(source));
 	struct mad_counters counters = {0};
-	struct mad_counters_reading *pending = arg;
-	struct reading *reading = &pending->reading;
 	int error;
 
-	if (!reading->counters)
-		reading->counters = &counters;
-	error = reading_take(reading, pending->source, &outcome);
+	(void)engine;
+	if (!pending->reading.counters)
+		pending->reading.counters = &counters;
+	error = reading_take(&pending->reading, source, &outcome);
 	if (!error)
 		error = keep(pending);
-	continue_reading(async, pending, error);
+	proceed(pending, error);
 }
 
 /* Removes the readings that wait for the ClassPortInfo of this one. */
-static void take_waiting(struct mad_counters_reading *pending, struct list *taken)
+static void take_waiting(struct pending *pending, struct list *taken)
 {
 	struct mad_counters_node *node = pending->reading.options.node;
 	struct list *entry;
@@ -292,143 +304,41 @@ static void take_waiting(struct mad_counters_reading *pending, struct list *take
 	pending->asks = false;
 	node->asker = NULL;
 	while ((entry = list_pop(&node->waiting))) {
-		list_entry(entry, struct mad_counters_reading, waiting)->waits = false;
+		list_entry(entry, struct pending, waiting)->waits = false;
 		list_add_last(taken, entry);
 	}
 	pthread_mutex_unlock(&node->lock);
 }
 
-static void class_port_info_came(struct mad_async *async, const struct mad_reply *reply,
+static void class_port_info_came(struct mad_async *engine, const struct mad_reply *reply,
 				 void *arg)
 {
-	struct mad_outcome outcome = outcome_of(reply);
-	struct mad_counters_reading *pending = arg, *other;
+	struct mad_outcome outcome = outcome_of(reply, CLASS_PORT_INFO);
+	struct pending *pending = arg, *other;
 	struct list taken, *entry;
 	int error = reading_take_class_port_info(&pending->reading, &outcome);
 
+	(void)engine;
 	if (!error)
 		node_learn(pending->reading.options.node, &pending->reading.abilities);
 	take_waiting(pending, &taken);
 	while ((entry = list_pop(&taken))) {
-		other = list_entry(entry, struct mad_counters_reading, waiting);
+		other = list_entry(entry, struct pending, waiting);
 		other->reading.abilities = pending->reading.abilities;
 		other->reading.status = pending->reading.status;
-		continue_reading(async, other, error);
+		other->reading.failure = pending->reading.failure;
+		proceed(other, error);
 	}
-	continue_reading(async, pending, error);
-}
-
-/*
- * Requests ClassPortInfo. The node is not locked meanwhile, because the callback locks the
- * node, and may come before this function returns. "turn" is that of the asker, or 0.
- */
-static int ask_class_port_info(struct mad_async *async, struct mad_counters_reading *pending,
-			       uint64_t turn)
-{
-	struct mad_counters_node *node = pending->reading.options.node;
-	int error = submit(async, pending, CLASS_PORT_INFO, class_port_info_came);
-
-	pthread_mutex_lock(&node->lock);
-	if (node->asked == turn) {
-		node->is_submitted = !error;
-		if (error)
-			node->asker = NULL;
-	}
-	pthread_mutex_unlock(&node->lock);
-	node_release(node);
-	return error;
-}
-
-/*
- * Waits for the ClassPortInfo that the engine has requested, or requests it. A reading waits
- * only after the request is submitted, so that no reading waits if the submission fails. False
- * if the node is known.
- */
-static bool ask_or_wait(struct mad_async *async, struct mad_counters_reading *pending,
-			int *error)
-{
-	struct mad_counters_node *node = pending->reading.options.node;
-	bool known, waits;
-	uint64_t turn = 0;
-
-	*error = 0;
-	pthread_mutex_lock(&node->lock);
-	pending->reading.abilities = node->abilities;
-	known = node->known;
-	waits = !known && node->asker == async && node->is_submitted;
-	if (waits) {
-		pending->waits = true;
-		list_add_last(&node->waiting, &pending->waiting);
-	} else if (!known) {
-		/* the callback may free the reading, and release the node */
-		node->users++;
-		if (!node->asker) {
-			pending->asks = true;
-			node->asker = async;
-			node->is_submitted = false;
-			turn = ++node->asked;
-		}
-	}
-	pthread_mutex_unlock(&node->lock);
-	if (!known && !waits)
-		*error = ask_class_port_info(async, pending, turn);
-	return !known;
-}
-
-static int begin(struct mad_async *async, struct mad_counters_reading *pending)
-{
-	bool is_complete;
-	int error;
-
-	if (!reading_needs_class_port_info(&pending->reading)) {
-		node_recall(pending->reading.options.node, &pending->reading.abilities);
-		return proceed(async, pending, &is_complete);
-	}
-	if (!pending->reading.options.node)
-		return submit(async, pending, CLASS_PORT_INFO, class_port_info_came);
-	if (ask_or_wait(async, pending, &error))
-		return error;
-	/* without a request, a reading completes only with an error */
-	return proceed(async, pending, &is_complete);
-}
-
-EXPORT int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport,
-			       unsigned port_number, const struct mad_counters_options *options,
-			       mad_counters_fn *callback, void *arg,
-			       struct mad_counters_reading **reading)
-{
-	struct mad_counters_reading *pending;
-	int error;
-
-	if (!async || !callback || !reading_is_valid(dport, port_number, options))
-		return -EINVAL;
-	pending = calloc(1, sizeof(*pending));
-	if (!pending)
-		return -ENOMEM;
-	reading_init(&pending->reading, port_number, options);
-	pending->async = async;
-	pending->dport = *dport;
-	pending->callback = callback;
-	pending->arg = arg;
-	node_hold(pending->reading.options.node);
-	if (reading)
-		*reading = pending; /* the callback may come from here on */
-	error = begin(async, pending);
-	if (!error)
-		return 0;
-	if (reading)
-		*reading = NULL;
-	release(pending);
-	return error;
+	proceed(pending, error);
 }
 
 /* --- cancel --------------------------------------------------------------------- */
 
 /* The first reading that waits for the ClassPortInfo of this one requests it. */
-static int hand_over(struct mad_counters_reading *pending)
+static int hand_over(struct pending *pending)
 {
 	struct mad_counters_node *node = pending->reading.options.node;
-	struct mad_counters_reading *other;
+	struct pending *other;
 	struct list *entry;
 	int error;
 
@@ -441,8 +351,8 @@ static int hand_over(struct mad_counters_reading *pending)
 	pthread_mutex_unlock(&node->lock);
 	if (!entry)
 		return 0;
-	other = list_entry(entry, struct mad_counters_reading, waiting);
-	error = submit(other->async, other, CLASS_PORT_INFO, class_port_info_came);
+	other = list_entry(entry, struct pending, waiting);
+	error = submit(other, CLASS_PORT_INFO, class_port_info_came);
 	pthread_mutex_lock(&node->lock);
 	if (error) {
 		list_add_first(&node->waiting, entry);
@@ -454,33 +364,138 @@ static int hand_over(struct mad_counters_reading *pending)
 	return error;
 }
 
-/* Calls back a reading that waits: submits a request, and cancels it. */
-static int stop_waiting(struct mad_counters_reading *pending)
+/* Without memory, a reading for which others wait ends with its response. */
+static void cancel(struct engine_operation *operation)
+{
+	struct pending *pending = list_entry(operation, struct pending, operation);
+	struct mad_counters_node *node = pending->reading.options.node;
+
+	pending->cancelled = true;
+	if (pending->waits) {
+		pthread_mutex_lock(&node->lock);
+		list_remove(&pending->waiting);
+		pthread_mutex_unlock(&node->lock);
+		finish(pending, -ECANCELED);
+	} else if (!pending->asks || !hand_over(pending)) {
+		int cancel_state = engine_reenter(pending->engine);
+
+		engine_cancel(pending->engine, pending->id);
+		engine_leave(pending->engine, cancel_state);
+	}
+}
+
+/* --- begin ---------------------------------------------------------------------- */
+
+/* The first request. The lock is held, and not released if this fails. */
+static int submit_unlocking(struct pending *pending, unsigned attribute, mad_async_fn *callback)
+{
+	uint8_t data[IB_PC_DATA_SZ];
+	ib_rpc_t rpc = reading_request(&pending->reading, attribute, data);
+
+	return engine_submit_unlocking(pending->engine, CALL_ASYNC_SUBMIT, &rpc,
+				       &pending->dport, data, sizeof(data), callback, pending,
+				       &pending->id);
+}
+
+/* The first attribute if ClassPortInfo is known, or not needed. */
+static int begin_unlocking(struct pending *pending)
+{
+	int error, source = reading_next(&pending->reading, &error);
+
+	if (source < 0)
+		return error;
+	pending->source = (uint8_t)source;
+	return submit_unlocking(pending, counter_source_attribute((enum counter_source)source),
+				response_came);
+}
+
+/*
+ * Requests ClassPortInfo, or waits for the one that the engine has requested. The thread that
+ * processes the engine changes the reading once the node is unlocked, or the request written.
+ */
+static int learn_unlocking(struct pending *pending)
 {
 	struct mad_counters_node *node = pending->reading.options.node;
-	int error = submit(pending->async, pending, CLASS_PORT_INFO, class_port_info_came);
+	bool known, waits, asks;
+	int error;
+
+	pthread_mutex_lock(&node->lock);
+	pending->reading.abilities = node->abilities;
+	known = node->known;
+	waits = pending->waits = !known && node->asker == pending->engine;
+	asks = pending->asks = !known && !node->asker;
+	if (waits)
+		list_add_last(&node->waiting, &pending->waiting);
+	if (asks)
+		node->asker = pending->engine;
+	pthread_mutex_unlock(&node->lock);
+	if (known)
+		return begin_unlocking(pending);
+	if (waits)
+		return 0;
+	error = submit_unlocking(pending, CLASS_PORT_INFO, class_port_info_came);
+	if (error && asks) {
+		pthread_mutex_lock(&node->lock);
+		node->asker = NULL;
+		pthread_mutex_unlock(&node->lock);
+	}
+	return error;
+}
+
+static int start_unlocking(struct pending *pending, uint64_t *id)
+{
+	struct mad_counters_node *node = pending->reading.options.node;
+	struct mad_async *engine = pending->engine;
+	int error = operation_begin(engine, &pending->operation, id);
 
 	if (error)
 		return error;
-	pthread_mutex_lock(&node->lock);
-	list_remove(&pending->waiting);
-	pending->waits = false;
-	pthread_mutex_unlock(&node->lock);
-	return 0;
+	if (!reading_needs_class_port_info(&pending->reading)) {
+		node_recall(node, &pending->reading.abilities);
+		error = begin_unlocking(pending);
+	} else if (node) {
+		error = learn_unlocking(pending);
+	} else {
+		error = submit_unlocking(pending, CLASS_PORT_INFO, class_port_info_came);
+	}
+	if (!error)
+		return 0;
+	operation_end(engine, &pending->operation);
+	if (error == -EPROTONOSUPPORT)
+		engine_report_class_unlocking(engine, "mad_counters_submit",
+					      IB_PERFORMANCE_CLASS);
+	return error;
 }
 
-/* Without memory, the reading completes with the request for which it waits. */
-EXPORT void mad_counters_cancel(struct mad_counters_reading *reading)
+EXPORT int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport,
+			       unsigned port_number, const struct mad_counters_options *options,
+			       mad_counters_fn *callback, void *arg, uint64_t *id)
 {
-	int error = 0;
+	struct pending *pending;
+	int error, cancel_state;
 
-	if (!reading || reading->cancelled)
-		return;
-	reading->cancelled = true;
-	if (reading->asks)
-		error = hand_over(reading);
-	else if (reading->waits)
-		error = stop_waiting(reading);
-	if (!error)
-		mad_async_cancel(reading->async, reading->id);
+	if (!async || !callback || !reading_is_valid(dport, port_number, options))
+		return counters_fail(-EINVAL);
+	pending = calloc(1,
+			 sizeof(*pending) +
+				 (options && options->details ? sizeof(*pending->details) : 0));
+	if (!pending)
+		return counters_fail(-ENOMEM);
+	reading_init(&pending->reading, port_number, options);
+	if (pending->reading.groups)
+		pending->reading.details = pending->details;
+	pending->operation.cancel = cancel;
+	pending->engine = async;
+	pending->dport = *dport;
+	pending->callback = callback;
+	pending->arg = arg;
+	node_hold(pending->reading.options.node);
+	error = engine_enter(async, &cancel_state);
+	if (!error) {
+		error = start_unlocking(pending, id);
+		engine_leave(async, cancel_state);
+	}
+	if (error)
+		release(pending);
+	return counters_fail(error);
 }

@@ -8,6 +8,8 @@
 #include "counters/fabric_counters.h"
 
 #include "base/export.h"
+#include "base/report.h"
+#include "base/reserved.h"
 #include "counters/packed_tracker.h"
 #include "port/timers.h"
 
@@ -21,31 +23,36 @@
 
 /* --- the object ------------------------------------------------------------------- */
 
+static bool are_settings(const struct mad_fabric_counters_settings *settings)
+{
+	if (!is_reserved(settings->reserved))
+		return false;
+	return !(settings->flags & ~(unsigned)MAD_COUNTERS_FROM_DEVICE);
+}
+
+static struct mad_fabric_counters *not_created(int error)
+{
+	failure_refuse_call(MAD_FAILURE_OTHER, 0, error);
+	return NULL;
+}
+
 EXPORT struct mad_fabric_counters *mad_fabric_counters_create(
 	const struct mad_fabric_counters_settings *settings)
 {
-	struct mad_fabric_counters_settings wanted = {0};
-	struct mad_fabric_counters *counters;
+	struct fabric_counters *counters;
 
-	if (settings)
-		wanted = *settings;
-	for (size_t i = 0; i < sizeof(wanted.reserved) / sizeof(wanted.reserved[0]); i++)
-		if (wanted.reserved[i]) {
-			errno = EINVAL;
-			return NULL;
-		}
-	if (wanted.flags & ~(unsigned)MAD_COUNTERS_FROM_DEVICE) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (settings && !are_settings(settings))
+		return not_created(EINVAL);
 	counters = calloc(1, sizeof(*counters));
 	if (!counters)
-		return NULL;
-	counters->settings = wanted;
-	if (!wanted.keep_s)
+		return not_created(ENOMEM);
+	if (settings)
+		counters->settings = *settings;
+	if (!counters->settings.keep_s)
 		counters->settings.keep_s = DEFAULT_KEEP_S;
+	counters->shown.latest = &counters->summary;
 	counters->begun_us = (uint64_t)clock_us();
-	return counters;
+	return &counters->shown;
 }
 
 static void free_records(struct counted_node *node)
@@ -62,7 +69,7 @@ static void free_node(struct counted_node *node)
 	free(node);
 }
 
-void fabric_counters_destroy(struct mad_fabric_counters *counters)
+void fabric_counters_destroy(struct fabric_counters *counters)
 {
 	for (size_t i = 0; i < counters->node_count; i++)
 		free_node(counters->nodes[i]);
@@ -71,13 +78,15 @@ void fabric_counters_destroy(struct mad_fabric_counters *counters)
 	free(counters);
 }
 
-EXPORT void mad_fabric_counters_free(struct mad_fabric_counters *counters)
+EXPORT void mad_fabric_counters_free(struct mad_fabric_counters *shown)
 {
+	struct fabric_counters *counters = fabric_counters_of(shown);
+
 	if (!counters)
 		return;
 	if (counters->reading) {
 		counters->is_freed = true;
-		mad_fabric_counters_cancel(counters);
+		mad_async_cancel(counters->engine, counters->id);
 		return;
 	}
 	fabric_counters_destroy(counters);
@@ -100,7 +109,7 @@ static int compare_guid(const void *key, const void *member)
 	return (*guid > (*node)->guid) - (*guid < (*node)->guid);
 }
 
-static struct counted_node *find_node(const struct mad_fabric_counters *counters, uint64_t guid)
+static struct counted_node *find_node(const struct fabric_counters *counters, uint64_t guid)
 {
 	struct counted_node *const *found = NULL;
 
@@ -132,7 +141,7 @@ struct update {
 };
 
 /* Adds a node, or a node with more ports in place of the former one. */
-static bool add_node(const struct mad_fabric_counters *counters, struct update *update,
+static bool add_node(const struct fabric_counters *counters, struct update *update,
 		     const struct mad_fabric_node *node)
 {
 	struct counted_node *former = find_node(counters, node->guid), *added;
@@ -146,10 +155,10 @@ static bool add_node(const struct mad_fabric_counters *counters, struct update *
 	return true;
 }
 
-static bool add_nodes(const struct mad_fabric_counters *counters, struct update *update,
+static bool add_nodes(const struct fabric_counters *counters, struct update *update,
 		      const struct mad_fabric *fabric)
 {
-	size_t most = counters->node_count + mad_fabric_node_count(fabric) + 1;
+	size_t most = counters->node_count + (fabric ? fabric->node_count : 0) + 1;
 	const struct mad_fabric_node *node;
 
 	update->nodes = calloc(most, sizeof(struct counted_node *));
@@ -165,7 +174,7 @@ static bool add_nodes(const struct mad_fabric_counters *counters, struct update 
 	return true;
 }
 
-static void give_up(const struct mad_fabric_counters *counters, struct update *update)
+static void give_up(const struct fabric_counters *counters, struct update *update)
 {
 	for (size_t i = 0; i < update->count; i++)
 		if (i >= counters->node_count || update->nodes[i] != counters->nodes[i])
@@ -185,7 +194,7 @@ static void take_over(struct counted_node *node, struct counted_node *former)
 	free(former);
 }
 
-static bool is_to_be_kept(const struct mad_fabric_counters *counters,
+static bool is_to_be_kept(const struct fabric_counters *counters,
 			  const struct counted_node *node, uint64_t now)
 {
 	if (node->in_fabric || node->is_forgotten)
@@ -195,7 +204,7 @@ static bool is_to_be_kept(const struct mad_fabric_counters *counters,
 }
 
 /* Sets the nodes' places in the fabric, and drops nodes that were absent too long. */
-static void place_nodes(struct mad_fabric_counters *counters, const struct mad_fabric *fabric)
+static void place_nodes(struct fabric_counters *counters, const struct mad_fabric *fabric)
 {
 	uint64_t now = (uint64_t)clock_us();
 	size_t kept = 0;
@@ -220,7 +229,7 @@ static void place_nodes(struct mad_fabric_counters *counters, const struct mad_f
 	counters->node_count = kept;
 }
 
-static void sort_nodes(struct mad_fabric_counters *counters)
+static void sort_nodes(struct fabric_counters *counters)
 {
 	for (size_t i = 0; i < counters->node_count; i++) {
 		counters->nodes[i]->place = i;
@@ -231,18 +240,17 @@ static void sort_nodes(struct mad_fabric_counters *counters)
 		      compare_guids);
 }
 
-EXPORT int mad_fabric_counters_set_fabric(struct mad_fabric_counters *counters,
+EXPORT int mad_fabric_counters_set_fabric(struct mad_fabric_counters *shown,
 					  const struct mad_fabric *fabric)
 {
+	struct fabric_counters *counters = fabric_counters_of(shown);
 	struct update update = {0};
 
-	if (!counters)
-		return -EINVAL;
-	if (counters->reading)
-		return -EBUSY;
+	if (!counters || counters->reading)
+		return counters_fail(counters ? -EBUSY : -EINVAL);
 	if (!add_nodes(counters, &update, fabric)) {
 		give_up(counters, &update);
-		return -ENOMEM;
+		return counters_fail(-ENOMEM);
 	}
 	for (size_t i = 0; i < counters->node_count; i++)
 		if (update.nodes[i] != counters->nodes[i])
@@ -258,17 +266,16 @@ EXPORT int mad_fabric_counters_set_fabric(struct mad_fabric_counters *counters,
 	return 0;
 }
 
-EXPORT int mad_fabric_counters_forget(struct mad_fabric_counters *counters, uint64_t guid)
+EXPORT int mad_fabric_counters_forget(struct mad_fabric_counters *shown, uint64_t guid)
 {
+	struct fabric_counters *counters = fabric_counters_of(shown);
 	struct counted_node *node;
 
-	if (!counters)
-		return -EINVAL;
-	if (counters->reading)
-		return -EBUSY;
+	if (!counters || counters->reading)
+		return counters_fail(counters ? -EBUSY : -EINVAL);
 	node = find_node(counters, guid);
 	if (!node || node->is_forgotten)
-		return -ENOENT;
+		return counters_fail(-ENOENT);
 	free_records(node);
 	node->known = false;
 	/* removing it from the arrays would cost as much as all nodes */
@@ -278,7 +285,7 @@ EXPORT int mad_fabric_counters_forget(struct mad_fabric_counters *counters, uint
 
 /* --- records ---------------------------------------------------------------------- */
 
-static struct packed_base base_of(const struct mad_fabric_counters *counters, unsigned number)
+static struct packed_base base_of(const struct fabric_counters *counters, unsigned number)
 {
 	return (struct packed_base){
 		.time_us = counters->begun_us,
@@ -288,7 +295,7 @@ static struct packed_base base_of(const struct mad_fabric_counters *counters, un
 }
 
 /* Sets the tracker and the latest reading of the object to those of a port. */
-static void unpack(struct mad_fabric_counters *counters, struct port_record *record,
+static void unpack(struct fabric_counters *counters, struct port_record *record,
 		   unsigned number)
 {
 	struct packed_base base = base_of(counters, number);
@@ -297,8 +304,7 @@ static void unpack(struct mad_fabric_counters *counters, struct port_record *rec
 		tracker_unpack(&counters->tracker, &counters->latest, &base, record->packed);
 		return;
 	}
-	memset(&counters->tracker, 0, sizeof(counters->tracker));
-	counters->tracker.from_device = base.from_device;
+	tracker_init(&counters->tracker, base.from_device);
 }
 
 /* The record of a port with room for packed bytes. NULL without memory. */
@@ -317,7 +323,7 @@ static struct port_record *make_room(struct counted_node *node, unsigned number,
 	return record;
 }
 
-static int store_counters(struct mad_fabric_counters *counters, struct counted_node *node,
+static int store_counters(struct fabric_counters *counters, struct counted_node *node,
 			  unsigned number, const struct mad_counters *reading)
 {
 	struct packed_base base = base_of(counters, number);
@@ -327,7 +333,7 @@ static int store_counters(struct mad_fabric_counters *counters, struct counted_n
 	int events;
 
 	unpack(counters, node->records[number], number);
-	events = mad_counters_tracker_add(&counters->tracker, reading);
+	events = tracker_add(&counters->tracker, reading);
 	if (events < 0)
 		return events;
 	counters->latest = *reading;
@@ -341,8 +347,8 @@ static int store_counters(struct mad_fabric_counters *counters, struct counted_n
 	return 0;
 }
 
-int record_store(struct mad_fabric_counters *counters, struct counted_node *node,
-		 unsigned number, int error, const struct mad_counters *reading)
+int record_store(struct fabric_counters *counters, struct counted_node *node, unsigned number,
+		 int error, const struct mad_counters *reading)
 {
 	struct port_record *record = node->records[number];
 
@@ -378,7 +384,7 @@ static bool has_port(const struct counted_node *node, unsigned number)
 }
 
 /* Makes the port the result. */
-static const struct mad_fabric_counters_port *show(struct mad_fabric_counters *counters,
+static const struct mad_fabric_counters_port *show(struct fabric_counters *counters,
 						   const struct counted_node *node,
 						   unsigned number)
 {
@@ -408,8 +414,9 @@ static const struct mad_fabric_counters_port *show(struct mad_fabric_counters *c
 }
 
 EXPORT const struct mad_fabric_counters_port *mad_fabric_counters_next(
-	struct mad_fabric_counters *counters, const struct mad_fabric_counters_port *previous)
+	struct mad_fabric_counters *shown, const struct mad_fabric_counters_port *previous)
 {
+	struct fabric_counters *counters = fabric_counters_of(shown);
 	unsigned number = 0;
 
 	if (!counters)
@@ -429,18 +436,13 @@ EXPORT const struct mad_fabric_counters_port *mad_fabric_counters_next(
 }
 
 EXPORT const struct mad_fabric_counters_port *mad_fabric_counters_find(
-	struct mad_fabric_counters *counters, uint64_t guid, unsigned number)
+	struct mad_fabric_counters *shown, uint64_t guid, unsigned number)
 {
+	struct fabric_counters *counters = fabric_counters_of(shown);
 	struct counted_node *node = counters ? find_node(counters, guid) : NULL;
 
 	if (!node || number > node->port_count || !has_port(node, number))
 		return NULL;
 	counters->node = node->place;
 	return show(counters, node, number);
-}
-
-EXPORT const struct mad_fabric_counters_summary *mad_fabric_counters_latest(
-	const struct mad_fabric_counters *counters)
-{
-	return counters ? &counters->summary : NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The state of a struct mad_fabric_counters, and the functions of its parts. */
+/* The state of a struct fabric_counters, and the functions of its parts. */
 #ifndef LIBIBMAD_FABRIC_COUNTERS_H
 #define LIBIBMAD_FABRIC_COUNTERS_H
 
@@ -35,7 +35,8 @@ struct counted_node {
 
 struct fabric_reading;
 
-struct mad_fabric_counters {
+struct fabric_counters {
+	struct mad_fabric_counters shown; /* first; its "latest" is the summary */
 	struct mad_fabric_counters_settings settings;
 	uint64_t begun_us; /* when it was created */
 	const struct mad_fabric *fabric;
@@ -43,6 +44,8 @@ struct mad_fabric_counters {
 	struct counted_node **by_guid;
 	size_t node_count;
 	struct fabric_reading *reading; /* not complete; or NULL */
+	struct mad_async *engine;       /* of the reading */
+	uint64_t id;                    /* for mad_async_cancel() */
 	uint32_t readings;              /* the number of the latest reading */
 	bool is_freed;                  /* when the reading is complete */
 	struct mad_fabric_counters_summary summary;
@@ -54,11 +57,16 @@ struct mad_fabric_counters {
 	struct mad_counters latest;
 };
 
+static inline struct fabric_counters *fabric_counters_of(struct mad_fabric_counters *shown)
+{
+	return (struct fabric_counters *)(void *)shown;
+}
+
 /* Stores the result of a port. counters may be NULL. 0 or -ENOMEM. */
-int record_store(struct mad_fabric_counters *counters, struct counted_node *node,
-		 unsigned number, int error, const struct mad_counters *reading);
+int record_store(struct fabric_counters *counters, struct counted_node *node, unsigned number,
+		 int error, const struct mad_counters *reading);
 
 /* Frees the object. */
-void fabric_counters_destroy(struct mad_fabric_counters *counters);
+void fabric_counters_destroy(struct fabric_counters *counters);
 
 #endif

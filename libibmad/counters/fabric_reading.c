@@ -6,6 +6,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
+#include "base/reserved.h"
 #include "port/timers.h"
 
 #include <errno.h>
@@ -29,18 +30,20 @@ static void free_reading(struct fabric_reading *reading)
 
 static void complete(struct fabric_reading *reading)
 {
-	struct mad_fabric_counters *counters = reading->counters;
+	struct fabric_counters *counters = reading->counters;
 	struct mad_async *async = reading->async;
 	mad_fabric_counters_fn *done = reading->done;
 	void *arg = reading->arg;
 	int error = reading->error;
-	bool is_freed;
+	bool is_freed = counters->is_freed;
 
+	if (engine_operation_end(async, &reading->operation) && !error)
+		error = -ECANCELED;
 	counters->summary.error = error;
 	counters->summary.end_us = (uint64_t)clock_us();
-	is_freed = counters->is_freed;
 	free_reading(reading);
-	done(async, error, counters, arg);
+	counters_fail(error);
+	done(async, error, &counters->shown, arg);
 	if (is_freed)
 		fabric_counters_destroy(counters);
 }
@@ -52,14 +55,11 @@ static void limits_finished(struct limits *limits)
 
 static void cancel_requests(struct fabric_reading *reading)
 {
-	list_for_each (entry, &reading->walks) {
-		struct walk *walk = list_entry(entry, struct walk, entry);
+	int cancel_state = engine_reenter(reading->async);
 
-		if (walk->pending)
-			mad_counters_cancel(walk->pending);
-		else
-			mad_async_cancel(reading->async, walk->id);
-	}
+	list_for_each (entry, &reading->walks)
+		engine_cancel(reading->async, list_entry(entry, struct walk, entry)->id);
+	engine_leave(reading->async, cancel_state);
 }
 
 void reading_end(struct fabric_reading *reading, int error)
@@ -75,34 +75,53 @@ static void limit_reached(struct limits *limits, int error)
 	reading_end(list_entry(limits, struct fabric_reading, limits), error);
 }
 
-static void begin_walks(struct fabric_reading *reading)
+static void cancelled(struct engine_operation *operation)
 {
-	const struct mad_fabric_counters *counters = reading->counters;
-
-	while (reading->active < WALKS && reading->next < counters->node_count)
-		reading->active += walk_begin(reading, counters->nodes[reading->next++]);
+	reading_end(list_entry(operation, struct fabric_reading, operation), -ECANCELED);
 }
 
 void reading_proceed(struct fabric_reading *reading)
 {
-	begin_walks(reading);
-	if (!reading->active && !reading->starting && limits_end(&reading->limits))
+	const struct fabric_counters *counters = reading->counters;
+
+	while (reading->active < WALKS && reading->next < counters->node_count)
+		reading->active += walk_begin(reading, counters->nodes[reading->next++]);
+	if (!reading->active && limits_end(&reading->limits))
 		complete(reading);
+}
+
+/* The first call of the thread that processes the engine. */
+static void start(struct engine_operation *operation)
+{
+	struct fabric_reading *reading =
+		list_entry(operation, struct fabric_reading, operation);
+	struct mad_async *async = reading->async;
+	int cancel_state = engine_reenter(async);
+
+	if (operation->cancelled || cancel_is_set(reading->options.cancel))
+		reading->error = -ECANCELED;
+	engine_leave(async, cancel_state);
+	if (limits_begin(&reading->limits, async, reading->options.time_limit_ms,
+			 reading->options.cancel, reading->options.m_key)) {
+		reading->error = -ECANCELED; /* after fork() */
+		complete(reading);
+		return;
+	}
+	reading_proceed(reading);
 }
 
 /* --- the calls -------------------------------------------------------------------- */
 
 static bool are_options(const struct mad_fabric_counters_options *options)
 {
-	for (size_t i = 0; i < sizeof(options->reserved) / sizeof(options->reserved[0]); i++)
-		if (options->reserved[i])
-			return false;
+	if (!is_reserved(options->reserved))
+		return false;
 	return !(options->leave_out & ~LEAVE_OUT) && options->timeout_ms >= 0 &&
 	       (!options->counters || options->counters & MAD_COUNTERS_ALL);
 }
 
 static struct fabric_reading *create_reading(struct mad_async *async,
-					     struct mad_fabric_counters *counters,
+					     struct fabric_counters *counters,
 					     const struct mad_fabric_counters_options *options)
 {
 	struct fabric_reading *reading = calloc(1, sizeof(*reading));
@@ -115,6 +134,7 @@ static struct fabric_reading *create_reading(struct mad_async *async,
 		reading->options = *options;
 	if (!reading->options.m_key)
 		reading->options.m_key = smp_mkey_get(async->port);
+	reading->operation.cancel = cancelled;
 	reading->limits.reached = limit_reached;
 	reading->limits.finished = limits_finished;
 	list_init(&reading->walks);
@@ -122,67 +142,61 @@ static struct fabric_reading *create_reading(struct mad_async *async,
 	return reading;
 }
 
-/* The result of a reading without a request in flight. */
-static int end_at_once(struct fabric_reading *reading)
+/* Whether the classes of the requests are registered. The lock is held. */
+static bool has_classes(const struct fabric_reading *reading)
 {
-	struct mad_fabric_counters *counters = reading->counters;
-	int error = reading->error;
-	bool is_freed;
+	const struct handle *handle = &reading->async->port->handle;
 
+	return handle_agent(handle, IB_PERFORMANCE_CLASS) >= 0 &&
+	       (!reading->options.check_guid || handle_agent(handle, IB_SMI_CLASS) >= 0);
+}
+
+static int begin(struct fabric_reading *reading, uint64_t *id)
+{
+	struct fabric_counters *counters = reading->counters;
+	int cancel_state, error = engine_enter(reading->async, &cancel_state);
+
+	if (error)
+		return error;
+	if (!has_classes(reading))
+		error = -EPROTONOSUPPORT;
+	else
+		error = operation_begin(reading->async, &reading->operation, id);
 	if (!error) {
-		if (mad_cancel_is_set(reading->options.cancel))
-			reading->error = -ECANCELED;
-		if (limits_end(&reading->limits))
-			complete(reading);
-		return 0;
+		counters->reading = reading;
+		counters->engine = reading->async;
+		counters->id = reading->operation.id;
+		counters->readings++;
+		counters->summary =
+			(struct mad_fabric_counters_summary){.begin_us = (uint64_t)clock_us()};
+		operation_later(reading->async, &reading->operation, start);
 	}
-	limits_end(&reading->limits);
-	counters->summary.error = error;
-	counters->summary.end_us = (uint64_t)clock_us();
-	is_freed = counters->is_freed; /* by the program's filter */
-	free_reading(reading);
-	if (is_freed)
-		fabric_counters_destroy(counters);
+	engine_leave(reading->async, cancel_state);
 	return error;
 }
 
 EXPORT int mad_fabric_counters_submit(struct mad_async *async,
-				      struct mad_fabric_counters *counters,
+				      struct mad_fabric_counters *shown,
 				      const struct mad_fabric_counters_options *options,
-				      mad_fabric_counters_fn *done, void *arg)
+				      mad_fabric_counters_fn *done, void *arg, uint64_t *id)
 {
+	struct fabric_counters *counters = fabric_counters_of(shown);
 	struct fabric_reading *reading;
 	int error;
 
 	if (!async || !counters || !done || (options && !are_options(options)))
-		return -EINVAL;
+		return counters_fail(-EINVAL);
 	if (counters->reading)
-		return -EBUSY;
+		return counters_fail(-EBUSY);
 	reading = create_reading(async, counters, options);
 	if (!reading)
-		return -ENOMEM;
+		return counters_fail(-ENOMEM);
 	reading->done = done;
 	reading->arg = arg;
-	error = limits_begin(&reading->limits, async, reading->options.time_limit_ms,
-			     reading->options.cancel, reading->options.m_key);
-	counters->reading = reading;
-	if (error) {
-		free_reading(reading);
-		return error;
-	}
-	counters->readings++;
-	counters->summary =
-		(struct mad_fabric_counters_summary){.begin_us = (uint64_t)clock_us()};
-	reading->starting = true;
-	begin_walks(reading);
-	reading->starting = false;
-	return reading->active ? 0 : end_at_once(reading);
-}
-
-EXPORT void mad_fabric_counters_cancel(struct mad_fabric_counters *counters)
-{
-	if (counters && counters->reading)
-		reading_end(counters->reading, -ECANCELED);
+	error = begin(reading, id);
+	if (error)
+		free(reading);
+	return counters_fail(error);
 }
 
 static void keep_error(struct mad_async *async, int error, struct mad_fabric_counters *counters,
@@ -194,18 +208,6 @@ static void keep_error(struct mad_async *async, int error, struct mad_fabric_cou
 	*result = error;
 }
 
-/* Stores the error, and returns it. */
-static int fail(int error)
-{
-	const struct mad_failure failure = {
-		.error = error,
-		.mgmt_class = IB_PERFORMANCE_CLASS,
-		.kind = error == -EPROTONOSUPPORT ? MAD_FAILURE_REQUEST : MAD_FAILURE_OTHER};
-
-	failure_store(&failure);
-	return error;
-}
-
 EXPORT int mad_fabric_counters_read(struct ibmad_port *port,
 				    struct mad_fabric_counters *counters,
 				    const struct mad_fabric_counters_options *options)
@@ -214,15 +216,13 @@ EXPORT int mad_fabric_counters_read(struct ibmad_port *port,
 	int error, result = 0;
 
 	if (!port || !counters)
-		return fail(-EINVAL);
+		return counters_fail(-EINVAL);
 	async = mad_async_create(port);
 	if (!async)
 		return -errno;
-	error = mad_fabric_counters_submit(async, counters, options, keep_error, &result);
+	error = mad_fabric_counters_submit(async, counters, options, keep_error, &result, NULL);
 	if (!error)
 		mad_async_wait(async, -1);
 	mad_async_free(async); /* calls back the requests in flight if the device is gone */
-	if (!error)
-		error = result;
-	return error ? fail(error) : 0;
+	return counters_fail(error ? error : result);
 }

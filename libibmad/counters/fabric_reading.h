@@ -20,26 +20,25 @@ struct walk {
 	struct list entry; /* in the reading's walks, or free */
 	struct fabric_reading *reading;
 	struct counted_node *node;
-	struct mad_counters_node *memory;     /* ClassPortInfo; NULL: it is not needed */
-	struct mad_counters_reading *pending; /* or NULL */
-	uint64_t id;                          /* of the request for NodeInfo; 0: none */
-	unsigned number;                      /* of the port that is read, or was read last */
-	unsigned silent;                      /* ports without a response in succession */
-	int error;       /* the ports that are left are not requested; or 0 */
-	unsigned status; /* the MAD status, if the error is -EIO of NodeInfo */
-	bool responds;   /* the node has responded */
-	bool is_changed; /* ClassPortInfo is to be read again */
+	struct mad_counters_node *memory; /* ClassPortInfo; NULL: it is not needed */
+	uint64_t id;                      /* of the reading, or of the request for NodeInfo */
+	unsigned number;                  /* of the port that is read, or was read last */
+	unsigned silent;                  /* ports without a response in succession */
+	int error;                        /* the ports that are left are not requested; or 0 */
+	unsigned status;                  /* the MAD status, if the error is -EIO of NodeInfo */
+	bool responds;                    /* the node has responded */
+	bool is_changed;                  /* ClassPortInfo is to be read again */
 };
 
 struct fabric_reading {
-	struct mad_fabric_counters *counters;
+	struct engine_operation operation;
+	struct fabric_counters *counters;
 	struct mad_async *async;
 	struct mad_fabric_counters_options options;
 	mad_fabric_counters_fn *done;
 	void *arg;
-	int error;     /* the reading ends with this error; its requests are cancelled */
-	bool starting; /* the walks are not to complete the reading */
-	size_t next;   /* the next node */
+	int error;   /* the reading ends with this error; its requests are cancelled */
+	size_t next; /* the next node */
 	unsigned active;
 	struct list walks; /* that have a request */
 	struct list free;  /* walks to be used again */

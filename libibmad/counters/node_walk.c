@@ -36,7 +36,7 @@ static bool is_wanted(const struct fabric_reading *reading, const struct mad_fab
 		return false;
 	if (options->leave_out & MAD_FABRIC_COUNTERS_NO_DOWN && port->state == MAD_PORT_DOWN)
 		return false;
-	if (!mad_fabric_port_lid(reading->counters->fabric, port))
+	if (!port->gmp_lid)
 		return false;
 	return !options->filter || options->filter(port, options->filter_arg);
 }
@@ -98,7 +98,6 @@ static void counters_came(struct mad_async *async, int error,
 	struct fabric_reading *reading = walk->reading;
 
 	(void)async;
-	walk->pending = NULL;
 	list_leave(&walk->entry);
 	reading->counters->summary.requests += counters->requests;
 	if (ends_all(error))
@@ -129,10 +128,10 @@ static int submit_port(struct walk *walk, const struct mad_fabric_port *port)
 		.timeout_ms = reading->options.timeout_ms,
 		.basic = reading->options.basic,
 	};
-	const ib_portid_t to = {.lid = mad_fabric_port_lid(reading->counters->fabric, port)};
+	const ib_portid_t to = {.lid = port->gmp_lid};
 
 	return mad_counters_submit(reading->async, &to, port->number, &options, counters_came,
-				   walk, &walk->pending);
+				   walk, &walk->id);
 }
 
 /* --- NodeInfo --------------------------------------------------------------------- */
@@ -143,11 +142,10 @@ static void node_info_came(struct mad_async *async, const struct mad_reply *repl
 	int error = reply->error;
 
 	(void)async;
-	walk->id = 0;
 	list_leave(&walk->entry);
 	if (!error && reply->data_size < IB_SMP_DATA_SIZE)
 		error = -EBADMSG;
-	if (!error && mad_read_field64(reply->data, 0, IB_NODE_GUID_F) != walk->node->guid)
+	if (!error && mad_read_field(reply->data, 0, IB_NODE_GUID_F) != walk->node->guid)
 		error = -ESTALE;
 	if (ends_all(error))
 		reading_end(walk->reading, ends_all(error));
@@ -168,7 +166,7 @@ static int submit_node_info(struct walk *walk, const struct mad_fabric_port *por
 		.mkey = reading->options.m_key,
 		.timeout = reading->options.timeout_ms,
 	};
-	const ib_portid_t to = {.lid = mad_fabric_port_lid(reading->counters->fabric, port)};
+	const ib_portid_t to = {.lid = port->gmp_lid};
 	int error = mad_async_submit(reading->async, &rpc, &to, NULL, 0, node_info_came, walk,
 				     &walk->id);
 

@@ -191,7 +191,7 @@ static bool is_plain(const struct mad_counters_tracker *tracker, unsigned counte
 	const struct history *history = &tracker->counters[counter];
 
 	return !(history->latest | history->highest | history->begun | history->grown) &&
-	       !mad_counters_value(&tracker->totals.total, counter) &&
+	       !counter_value(&tracker->totals.total, counter) &&
 	       history->first_us == expected->first_us &&
 	       history->latest_us == expected->latest_us &&
 	       history->grown_us == expected->grown_us;
@@ -260,9 +260,9 @@ void tracker_unpack(struct mad_counters_tracker *tracker, struct mad_counters *r
 {
 	struct coder coder = {.at = bytes};
 
-	memset(tracker, 0, sizeof(*tracker));
+	tracker_init(tracker, base->from_device);
 	memset(reading, 0, sizeof(*reading));
-	tracker->from_device = base->from_device;
+	reading->size = sizeof(*reading);
 	tracker->totals.total.port = reading->port = base->port;
 	code_all(&coder, tracker, reading, base);
 	for_each_counter (i, reading->present) {

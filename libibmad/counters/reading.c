@@ -5,6 +5,8 @@
 #include "counters/reading.h"
 
 #include "base/export.h"
+#include "base/report.h"
+#include "base/reserved.h"
 #include "port/timers.h"
 
 #include <infiniband/mad_fields.h>
@@ -92,17 +94,20 @@ void node_note_refusal(struct mad_counters_node *node, enum counter_source sourc
 	if (!node)
 		return;
 	pthread_mutex_lock(&node->lock);
-	node->abilities.refused |= (uint8_t)(1U << source);
+	node->abilities.refused |= (uint16_t)(1U << source);
 	pthread_mutex_unlock(&node->lock);
 }
 
 /* --- readings ------------------------------------------------------------------- */
 
+#define ALL_GROUPS ((1U << (ALL_SOURCES - COUNTER_SOURCES)) - 1)
+
 static bool is_valid(const struct mad_counters_options *options)
 {
-	for (size_t i = 0; i < sizeof(options->reserved) / sizeof(options->reserved[0]); i++)
-		if (options->reserved[i])
-			return false;
+	if (!is_reserved(options->reserved))
+		return false;
+	if (options->details & ~ALL_GROUPS || (options->details && !options->details_to))
+		return false;
 	return options->timeout_ms >= 0 &&
 	       (!options->counters || options->counters & MAD_COUNTERS_ALL);
 }
@@ -124,14 +129,19 @@ void reading_init(struct reading *reading, unsigned port_number,
 			.node = options->node,
 			.timeout_ms = options->timeout_ms,
 			.basic = options->basic,
+			.details_to = options->details_to,
+			.details_size = options->details_size,
 		};
-	if (!reading->options.counters)
+	if (options)
+		reading->groups = options->details;
+	if (!reading->options.counters && !reading->groups)
 		reading->options.counters = MAD_COUNTERS_DEFAULT;
 }
 
 bool reading_needs_class_port_info(const struct reading *reading)
 {
-	return !reading->options.basic || reading->port == MAD_COUNTERS_ALL_PORTS;
+	return (reading->options.counters && !reading->options.basic) ||
+	       reading->port == MAD_COUNTERS_ALL_PORTS;
 }
 
 ib_rpc_t reading_request(const struct reading *reading, unsigned attribute, uint8_t *data)
@@ -149,21 +159,12 @@ ib_rpc_t reading_request(const struct reading *reading, unsigned attribute, uint
 	};
 }
 
-struct mad_outcome outcome_of(const struct mad_reply *reply)
+/* Whether the node does not have the attribute. */
+static bool is_refusal(const struct mad_outcome *outcome)
 {
-	return (struct mad_outcome){
-		.error = reply->error,
-		.status = reply->status,
-		.data = reply->data,
-		.size = reply->data_size,
-	};
-}
+	unsigned code = outcome->failure.status >> STATUS_CODE_SHIFT & STATUS_CODE_MASK;
 
-bool outcome_is_refusal(const struct mad_outcome *outcome)
-{
-	unsigned code = outcome->status >> STATUS_CODE_SHIFT & STATUS_CODE_MASK;
-
-	return outcome->error == -EIO &&
+	return outcome->failure.error == -EIO &&
 	       (code == BAD_VERSION || code == BAD_METHOD || code == BAD_ATTRIBUTE);
 }
 
@@ -171,27 +172,49 @@ bool outcome_is_refusal(const struct mad_outcome *outcome)
 static int judge(struct reading *reading, const struct mad_outcome *outcome)
 {
 	reading->requests++;
-	if (outcome->error == -EIO)
-		reading->status = outcome->status;
-	if (outcome->error)
-		return outcome->error;
+	reading->failure = outcome->failure;
+	if (outcome->failure.error == -EIO)
+		reading->status = outcome->failure.status;
+	if (outcome->failure.error)
+		return outcome->failure.error;
 	return outcome->size < IB_PC_DATA_SZ ? -EBADMSG : 0;
+}
+
+int counters_fail(int error)
+{
+	if (error < 0)
+		failure_store(&(struct mad_failure){.error = error,
+						    .mgmt_class = IB_PERFORMANCE_CLASS,
+						    .kind = error == -EPROTONOSUPPORT
+								    ? MAD_FAILURE_REQUEST
+								    : MAD_FAILURE_OTHER});
+	return error;
+}
+
+int reading_fail(const struct reading *reading, int error)
+{
+	if (error && reading->failure.error == error)
+		failure_store(&reading->failure);
+	else
+		counters_fail(error);
+	return error;
 }
 
 int reading_take_class_port_info(struct reading *reading, const struct mad_outcome *outcome)
 {
 	int error = judge(reading, outcome);
 
-	if (outcome_is_refusal(outcome)) {
+	if (is_refusal(outcome)) {
 		/* the node has only PortCounters then, which each node has */
 		reading->status = 0;
 		return 0;
 	}
 	if (error)
 		return error;
-	reading->abilities.capability_mask = mad_read_field(outcome->data, 0, IB_CPI_CAPMASK_F);
+	reading->abilities.capability_mask =
+		(uint32_t)mad_read_field(outcome->data, 0, IB_CPI_CAPMASK_F);
 	reading->abilities.capability_mask2 =
-		mad_read_field(outcome->data, 0, IB_CPI_CAPMASK2_F);
+		(uint32_t)mad_read_field(outcome->data, 0, IB_CPI_CAPMASK2_F);
 	return 0;
 }
 
@@ -209,6 +232,8 @@ uint64_t reading_wanted(const struct reading *reading, enum counter_source sourc
 
 int reading_next(const struct reading *reading, int *error)
 {
+	unsigned done = reading->asked | reading->abilities.refused;
+
 	*error = 0;
 	if (reading->port == MAD_COUNTERS_ALL_PORTS &&
 	    !(reading->abilities.capability_mask & MAD_PMA_ALL_PORT_SELECT)) {
@@ -218,7 +243,10 @@ int reading_next(const struct reading *reading, int *error)
 	for (int source = 0; source < COUNTER_SOURCES; source++)
 		if (reading_wanted(reading, (enum counter_source)source))
 			return source;
-	if (!reading->present)
+	for (int source = COUNTER_SOURCES; source < ALL_SOURCES; source++)
+		if (reading->groups >> (source - COUNTER_SOURCES) & 1 && !(done >> source & 1))
+			return source;
+	if (!reading->present && !(reading->details && reading->details->present))
 		*error = -EOPNOTSUPP;
 	return -1;
 }
@@ -227,10 +255,10 @@ bool reading_note_refusal(struct reading *reading, enum counter_source source,
 			  const struct mad_outcome *outcome)
 {
 	/* each node has PortCounters: an error has another cause */
-	if (source == SOURCE_BASIC || !outcome_is_refusal(outcome))
+	if (source == SOURCE_BASIC || !is_refusal(outcome))
 		return false;
 	reading->status = 0;
-	reading->abilities.refused |= (uint8_t)(1U << source);
+	reading->abilities.refused |= (uint16_t)(1U << source);
 	node_note_refusal(reading->options.node, source);
 	return true;
 }
@@ -238,27 +266,38 @@ bool reading_note_refusal(struct reading *reading, enum counter_source source,
 int reading_take(struct reading *reading, enum counter_source source,
 		 const struct mad_outcome *outcome)
 {
-	uint64_t wanted = reading_wanted(reading, source);
-	int error = judge(reading, outcome);
+	struct mad_counters *counters = reading->counters;
+	uint64_t wanted = 0;
+	int error;
 
-	reading->asked |= (uint8_t)(1U << source);
+	if (source < COUNTER_SOURCES)
+		wanted = reading_wanted(reading, source);
+	error = judge(reading, outcome);
+	reading->asked |= (uint16_t)(1U << source);
 	if (reading_note_refusal(reading, source, outcome))
 		return 0;
 	if (error)
 		return error;
-	reading->counters->time_us = (uint64_t)clock_us();
-	reading->counters->response_us[source] = reading->counters->time_us;
+	if (source >= COUNTER_SOURCES) {
+		details_read(source, outcome->data, reading->details);
+		reading->details->time_us = (uint64_t)clock_us();
+		return 0;
+	}
+	counters->time_us = (uint64_t)clock_us();
+	counters->response_us[source] = counters->time_us;
 	if (mad_read_field(outcome->data, 0, IB_PC_PORT_SELECT_F) != reading->port)
-		reading->counters->odd |= MAD_COUNTERS_ODD_PORT;
-	counter_source_read(source, outcome->data, wanted, reading->counters);
-	reading->present = reading->counters->present;
+		counters->odd |= MAD_COUNTERS_ODD_PORT;
+	counter_source_read(source, outcome->data, wanted, counters);
+	reading->present = counters->present;
 	return 0;
 }
 
 void reading_complete(struct reading *reading)
 {
 	struct mad_counters *counters = reading->counters;
+	size_t size = reading->options.details_size;
 
+	counters->size = sizeof(*counters);
 	counters->port = reading->port;
 	counters->requests = reading->requests;
 	counters->status = reading->status;
@@ -267,4 +306,10 @@ void reading_complete(struct reading *reading)
 	/* the attribute was requested because ClassPortInfo has it */
 	if (reading->abilities.refused & 1U << SOURCE_EXTENDED)
 		counters->odd |= MAD_COUNTERS_ODD_CAPABILITY;
+	if (!reading->details)
+		return;
+	reading->details->port = reading->port;
+	memset(reading->options.details_to, 0, size);
+	memcpy(reading->options.details_to, reading->details,
+	       size < sizeof(*reading->details) ? size : sizeof(*reading->details));
 }

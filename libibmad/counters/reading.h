@@ -10,13 +10,15 @@
 #include "base/list.h"
 #include "counters/counter_table.h"
 
+#include <infiniband/mad_errors.h>
+
 #include <pthread.h>
 
 /* The capabilities of a node. */
 struct abilities {
 	uint32_t capability_mask;
 	uint32_t capability_mask2;
-	uint8_t refused; /* attributes that the node lacks; bits by enum counter_source */
+	uint16_t refused; /* attributes that the node lacks; bits by enum counter_source */
 };
 
 struct mad_counters_node {
@@ -25,8 +27,6 @@ struct mad_counters_node {
 	bool known;     /* by its ClassPortInfo */
 	struct abilities abilities;
 	struct mad_async *asker; /* the engine that asks for ClassPortInfo; or NULL */
-	uint64_t asked;          /* the number of times that an engine became the asker */
-	bool is_submitted;       /* the asker's request */
 	struct list waiting;     /* readings of that engine that wait for it */
 };
 
@@ -49,17 +49,21 @@ struct reading_options {
 	struct mad_counters_node *node;
 	int timeout_ms;
 	bool basic;
+	struct mad_counters_details *details_to;
+	size_t details_size;
 };
 
 struct reading {
 	struct reading_options options;
 	struct abilities abilities;
-	uint8_t asked; /* attributes that were requested */
+	uint16_t asked; /* attributes that were requested */
 	uint8_t port;
+	unsigned groups; /* of details that are wanted */
 	uint32_t requests;
-	uint32_t status;  /* of the request that failed; or 0 */
-	int failed;       /* the error of the latest request of a blocking call; or 0 */
-	uint64_t present; /* counters that were read */
+	uint32_t status;                      /* of the request that failed; or 0 */
+	struct mad_failure failure;           /* of the latest request that failed */
+	uint64_t present;                     /* counters that were read */
+	struct mad_counters_details *details; /* NULL: none are wanted */
 	/*
 	 * The result, from the first response on. It is not a part of the reading, because many
 	 * readings may be queued.
@@ -70,7 +74,7 @@ struct reading {
 /* options may be NULL. */
 bool reading_is_valid(const ib_portid_t *dport, unsigned port_number,
 		      const struct mad_counters_options *options);
-/* options may be NULL. The caller sets counters, to zeros. */
+/* options may be NULL. The caller sets counters, and details if it has groups, to zeros. */
 void reading_init(struct reading *reading, unsigned port_number,
 		  const struct mad_counters_options *options);
 
@@ -82,17 +86,10 @@ ib_rpc_t reading_request(const struct reading *reading, unsigned attribute, uint
 
 /* The response to a request, or its error. */
 struct mad_outcome {
-	int error;
-	unsigned status;
+	struct mad_failure failure; /* its error is 0 with a response */
 	const uint8_t *data;
 	size_t size;
 };
-
-/* The outcome of a request on an engine. */
-struct mad_outcome outcome_of(const struct mad_reply *reply);
-
-/* Whether the node does not have the attribute. */
-bool outcome_is_refusal(const struct mad_outcome *outcome);
 
 /* Reads ClassPortInfo into reading->abilities. Returns 0 or an error. */
 int reading_take_class_port_info(struct reading *reading, const struct mad_outcome *outcome);
@@ -110,8 +107,13 @@ uint64_t reading_wanted(const struct reading *reading, enum counter_source sourc
  */
 int reading_take(struct reading *reading, enum counter_source source,
 		 const struct mad_outcome *outcome);
-/* Sets the other members of the counters when the reading is complete. */
+/* Sets the other members of the counters when the reading is complete, and the details. */
 void reading_complete(struct reading *reading);
+
+/* Stores the error as the failure of the thread, unless it is 0 or more. Returns it. */
+int counters_fail(int error);
+/* The same, or the failure of the request that had this error. */
+int reading_fail(const struct reading *reading, int error);
 
 /* Stores that the node does not have an attribute. False: the outcome has another meaning. */
 bool reading_note_refusal(struct reading *reading, enum counter_source source,

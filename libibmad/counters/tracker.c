@@ -5,7 +5,7 @@
 #include "counters/tracker.h"
 
 #include "base/export.h"
-#include "counters/counter_table.h"
+#include "counters/reading.h"
 
 #include <errno.h>
 #include <math.h>
@@ -23,6 +23,13 @@
 #define SHORTEST_PACKET 24
 #define LONGEST_PACKET  (4096 + 128)
 
+void tracker_init(struct mad_counters_tracker *tracker, bool from_device)
+{
+	memset(tracker, 0, sizeof(*tracker));
+	tracker->totals.total.size = sizeof(tracker->totals.total);
+	tracker->from_device = from_device;
+}
+
 EXPORT struct mad_counters_tracker *mad_counters_tracker_create(unsigned flags)
 {
 	struct mad_counters_tracker *tracker;
@@ -31,9 +38,9 @@ EXPORT struct mad_counters_tracker *mad_counters_tracker_create(unsigned flags)
 		errno = EINVAL;
 		return NULL;
 	}
-	tracker = calloc(1, sizeof(*tracker));
+	tracker = malloc(sizeof(*tracker));
 	if (tracker)
-		tracker->from_device = flags & MAD_COUNTERS_FROM_DEVICE;
+		tracker_init(tracker, flags & MAD_COUNTERS_FROM_DEVICE);
 	return tracker;
 }
 
@@ -67,13 +74,13 @@ static uint64_t find_odd(const struct mad_counters_tracker *tracker,
 
 	for_each_counter (i, comparable) {
 		const struct history *history = &tracker->counters[i];
-		uint64_t now = mad_counters_value(reading, i), growth = 0;
+		uint64_t now = counter_value(reading, i), growth = 0;
 
 		if (is_far_lower(now, history->latest))
 			growth = now;
 		else if (now > history->highest)
 			growth = now - history->highest;
-		if (!is_possible(growth, mad_counters_time_us(reading, i) - history->latest_us))
+		if (!is_possible(growth, counter_time_us(reading, i) - history->latest_us))
 			odd |= MAD_COUNTER_BIT(i);
 	}
 	return odd;
@@ -91,7 +98,7 @@ static bool is_near_wrap(const struct mad_counters_tracker *tracker,
 {
 	uint64_t before = tracker->counters[counter].highest;
 	uint64_t range = basic_range(counter);
-	uint64_t now = mad_counters_value(reading, counter);
+	uint64_t now = counter_value(reading, counter);
 
 	if (tracker->at_maximum & MAD_COUNTER_BIT(counter))
 		return false;
@@ -107,7 +114,7 @@ static bool has_wrapped(const struct mad_counters_tracker *tracker,
 			const struct mad_counters *reading, unsigned counter, unsigned other)
 {
 	uint64_t before = tracker->counters[other].latest, growth;
-	uint64_t now = mad_counters_value(reading, other);
+	uint64_t now = counter_value(reading, other);
 
 	if (!is_near_wrap(tracker, reading, counter, &growth) || now <= before)
 		return false;
@@ -162,7 +169,7 @@ static struct fall find_falls(const struct mad_counters_tracker *tracker,
 
 	for_each_counter (i, comparable) {
 		uint64_t before = tracker->counters[i].latest;
-		uint64_t now = mad_counters_value(reading, i);
+		uint64_t now = counter_value(reading, i);
 
 		if (!before)
 			continue;
@@ -201,8 +208,8 @@ static void add(struct mad_counters_tracker *tracker, const struct mad_counters 
 {
 	uint64_t *sum = counter_in(&tracker->totals.total, counter);
 	struct history *history = &tracker->counters[counter];
-	uint64_t now = mad_counters_value(reading, counter);
-	uint64_t time = mad_counters_time_us(reading, counter);
+	uint64_t now = counter_value(reading, counter);
+	uint64_t time = counter_time_us(reading, counter);
 
 	history->grown = 0;
 	if (fall->far & MAD_COUNTER_BIT(counter))
@@ -238,8 +245,8 @@ static void begin(struct mad_counters_tracker *tracker, const struct mad_counter
 	struct history *history = &tracker->counters[counter];
 	uint64_t bit = MAD_COUNTER_BIT(counter);
 
-	history->latest = history->highest = mad_counters_value(reading, counter);
-	history->latest_us = mad_counters_time_us(reading, counter);
+	history->latest = history->highest = counter_value(reading, counter);
+	history->latest_us = counter_time_us(reading, counter);
 	if (!(tracker->known & bit))
 		begin_total(tracker, counter);
 	tracker->known |= bit;
@@ -258,8 +265,8 @@ static uint64_t take_odd(struct mad_counters_tracker *tracker,
 
 	for_each_counter (i, odd) {
 		struct history *history = &tracker->counters[i];
-		uint64_t now = mad_counters_value(reading, i);
-		uint64_t time = mad_counters_time_us(reading, i);
+		uint64_t now = counter_value(reading, i);
+		uint64_t time = counter_time_us(reading, i);
 
 		if (tracker->odd & MAD_COUNTER_BIT(i) && now >= history->odd &&
 		    is_possible(now - history->odd, time - history->odd_us))
@@ -382,22 +389,18 @@ static bool is_older(const struct mad_counters_tracker *tracker,
 	if (tracker->totals.readings && reading->time_us < tracker->totals.total.time_us)
 		return true;
 	for_each_counter (i, both)
-		if (mad_counters_time_us(reading, i) < tracker->counters[i].latest_us)
+		if (counter_time_us(reading, i) < tracker->counters[i].latest_us)
 			return true;
 	return false;
 }
 
-EXPORT int mad_counters_tracker_add(struct mad_counters_tracker *tracker,
-				    const struct mad_counters *reading)
+int tracker_add(struct mad_counters_tracker *tracker, const struct mad_counters *reading)
 {
-	struct mad_counters_totals *totals;
+	struct mad_counters_totals *totals = &tracker->totals;
 	int events;
 
 	/* a reading that failed has no counters, and may have no time */
-	if (!tracker || !reading || !(reading->present & MAD_COUNTERS_ALL))
-		return -EINVAL;
-	totals = &tracker->totals;
-	if (is_older(tracker, reading))
+	if (!(reading->present & MAD_COUNTERS_ALL) || is_older(tracker, reading))
 		return -EINVAL;
 	if (is_of_another(totals, reading))
 		mad_counters_tracker_replace(tracker);
@@ -416,6 +419,21 @@ EXPORT int mad_counters_tracker_add(struct mad_counters_tracker *tracker,
 	return events;
 }
 
+/* The program may have been compiled with fewer members. */
+EXPORT int mad_counters_tracker_add(struct mad_counters_tracker *tracker,
+				    const struct mad_counters *reading)
+{
+	struct mad_counters whole = {0};
+	int events = -EINVAL;
+
+	if (tracker && reading) {
+		memcpy(&whole, reading,
+		       reading->size < sizeof(whole) ? reading->size : sizeof(whole));
+		events = tracker_add(tracker, &whole);
+	}
+	return counters_fail(events);
+}
+
 EXPORT const struct mad_counters_totals *mad_counters_tracker_totals(
 	const struct mad_counters_tracker *tracker)
 {
@@ -429,25 +447,18 @@ static double per_second(uint64_t count, uint64_t us)
 }
 
 EXPORT double mad_counters_tracker_rate(const struct mad_counters_tracker *tracker,
-					unsigned counter)
-{
-	const struct history *history;
-
-	if (!tracker || counter >= MAD_COUNTER_COUNT ||
-	    !(tracker->rates & MAD_COUNTER_BIT(counter)))
-		return (double)NAN;
-	history = &tracker->counters[counter];
-	return per_second(history->grown, history->grown_us);
-}
-
-EXPORT double mad_counters_tracker_mean_rate(const struct mad_counters_tracker *tracker,
-					     unsigned counter)
+					unsigned counter, enum mad_rate rate)
 {
 	const struct history *history;
 
 	if (!tracker || counter >= MAD_COUNTER_COUNT)
 		return (double)NAN;
 	history = &tracker->counters[counter];
-	return per_second(mad_counters_value(&tracker->totals.total, counter) - history->begun,
-			  history->latest_us - history->first_us);
+	if (rate == MAD_RATE_MEAN)
+		return per_second(counter_value(&tracker->totals.total, counter) -
+					  history->begun,
+				  history->latest_us - history->first_us);
+	if (rate != MAD_RATE_LATEST || !(tracker->rates & MAD_COUNTER_BIT(counter)))
+		return (double)NAN;
+	return per_second(history->grown, history->grown_us);
 }

@@ -29,4 +29,8 @@ struct mad_counters_tracker {
 	bool from_device;    /* totals begin at the value of the device */
 };
 
+void tracker_init(struct mad_counters_tracker *tracker, bool from_device);
+/* mad_counters_tracker_add() with a reading that has all members. */
+int tracker_add(struct mad_counters_tracker *tracker, const struct mad_counters *reading);
+
 #endif

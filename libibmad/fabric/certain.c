@@ -62,7 +62,7 @@ static bool leads_to_unknown(const struct mad_fabric_port *port)
 /* CAs and routers forward nothing, so that no node of the fabric is only behind them. */
 static bool forwards(const struct compared *compared, const struct mad_fabric_port *port)
 {
-	return is_switch(port->node) || port == mad_fabric_origin(compared->fabric);
+	return is_switch(port->node) || port == compared->fabric->origin;
 }
 
 static void doubt_port(struct compared *compared, const struct mad_fabric_port *port)
@@ -81,7 +81,7 @@ static void find_doubtful_nodes(struct compared *compared)
 {
 	const struct mad_fabric_port *port = NULL;
 
-	for (size_t i = 0; i < mad_fabric_node_count(compared->fabric); i++) {
+	for (size_t i = 0; i < compared->fabric->node_count; i++) {
 		const struct mad_fabric_node *node = mad_fabric_get_node(compared->fabric, i);
 		const struct mad_fabric_node *first =
 			graph_find_node(compared->fabric, node->guid);
@@ -99,13 +99,14 @@ static void find_doubtful_nodes(struct compared *compared)
 
 static void find_doubtful_ports(struct compared *compared)
 {
-	for (size_t i = 0; i < mad_fabric_oddity_count(compared->fabric); i++) {
-		const struct mad_fabric_oddity *oddity = mad_fabric_oddity(compared->fabric, i);
+	for (size_t i = 0; i < compared->fabric->problem_count; i++) {
+		const struct mad_fabric_problem *problem =
+			mad_fabric_get_problem(compared->fabric, i);
 
-		if (oddity->kind != MAD_FABRIC_ODD_PEER)
+		if (problem->kind != MAD_FABRIC_PROBLEM_PEER)
 			continue;
-		doubt_link(compared, oddity->port);
-		doubt_link(compared, oddity->other);
+		doubt_link(compared, problem->port);
+		doubt_link(compared, problem->other_port);
 	}
 }
 
@@ -195,7 +196,7 @@ static void find_hidden(struct compared *compared)
 		if (leads_to_unknown(port) && forwards(other, port))
 			hide_behind(compared, port);
 	/* of two switches with one NodeGUID, the ports of one are not known */
-	for (size_t i = 0; i < mad_fabric_node_count(other->fabric); i++)
+	for (size_t i = 0; i < other->fabric->node_count; i++)
 		if (other->doubtful[i] && is_switch(mad_fabric_get_node(other->fabric, i)))
 			compared->all_hidden = true;
 	for (size_t i = 0; i < compared->queued; i++)
@@ -208,8 +209,8 @@ static void find_hidden(struct compared *compared)
 static int allocate(struct compared *compared)
 {
 	/* calloc(0) may return NULL */
-	size_t nodes = mad_fabric_node_count(compared->fabric) + 1;
-	size_t ports = mad_fabric_port_count(compared->fabric);
+	size_t nodes = compared->fabric->node_count + 1;
+	size_t ports = compared->fabric->port_count;
 
 	compared->queue = calloc(nodes, sizeof(const struct mad_fabric_node *));
 	compared->doubtful = calloc(2 * nodes + ports, sizeof(bool));

@@ -3,6 +3,7 @@
 /* Compares two discoveries. */
 
 #include "base/export.h"
+#include "base/report.h"
 #include "fabric/certain.h"
 #include "fabric/graph.h"
 
@@ -121,7 +122,7 @@ static void tell_removed(struct comparison *comparison)
 	const struct mad_fabric *after = comparison->after.fabric;
 	const struct mad_fabric_port *port = NULL;
 
-	for (size_t i = 0; i < mad_fabric_node_count(before->fabric); i++) {
+	for (size_t i = 0; i < before->fabric->node_count; i++) {
 		const struct mad_fabric_node *node = mad_fabric_get_node(before->fabric, i);
 
 		if (counts(before->fabric, node) && certain_node_is_absent(before, node))
@@ -211,7 +212,7 @@ static void compare(struct comparison *comparison)
 	const struct mad_fabric *after = comparison->after.fabric;
 
 	tell_removed(comparison);
-	for (size_t i = 0; !comparison->ended && i < mad_fabric_node_count(after); i++)
+	for (size_t i = 0; !comparison->ended && i < after->node_count; i++)
 		if (counts(after, mad_fabric_get_node(after, i)))
 			compare_node(comparison, mad_fabric_get_node(after, i));
 }
@@ -223,8 +224,9 @@ EXPORT int mad_fabric_compare(const struct mad_fabric *before, const struct mad_
 		.before.fabric = before, .after.fabric = after, .changed = changed, .arg = arg};
 
 	if (!before || !after)
-		return -EINVAL;
-	comparison.ended = certain_begin(&comparison.before, &comparison.after);
+		return failure_of_call(0, -EINVAL);
+	comparison.ended =
+		failure_of_call(0, certain_begin(&comparison.before, &comparison.after));
 	if (!comparison.ended)
 		compare(&comparison);
 	certain_end(&comparison.before, &comparison.after);

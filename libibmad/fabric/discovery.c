@@ -15,6 +15,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
+#include "base/reserved.h"
 #include "calls/engine.h"
 #include "fabric/discovery.h"
 #include "fabric/graph.h"
@@ -24,7 +25,7 @@
 #define MAX_NODES    200000
 #define READ_ALLOWED 31u
 
-static void free_discovery(struct mad_fabric_discovery *discovery)
+static void free_discovery(struct discovery *discovery)
 {
 	requests_free(discovery);
 	mad_fabric_free(discovery->fabric);
@@ -33,7 +34,7 @@ static void free_discovery(struct mad_fabric_discovery *discovery)
 }
 
 /* Hands over the result, and frees the discovery. */
-static void complete(struct mad_fabric_discovery *discovery)
+static void complete(struct discovery *discovery)
 {
 	struct mad_async *async = discovery->async;
 	mad_fabric_fn *done = discovery->done;
@@ -44,8 +45,7 @@ static void complete(struct mad_fabric_discovery *discovery)
 	if (!discovery->error)
 		requests_tell_progress(discovery); /* which may cancel the discovery */
 	error = discovery->error;
-	if (!error ||
-	    (discovery_keeps_part(discovery) && mad_fabric_node_count(discovery->fabric))) {
+	if (!error || (discovery_keeps_part(discovery) && discovery->fabric->node_count)) {
 		int err = graph_finish(discovery->fabric);
 
 		if (!err) {
@@ -55,15 +55,22 @@ static void complete(struct mad_fabric_discovery *discovery)
 			error = err;
 		}
 	}
-	if (discovery->failed) {
-		*discovery->failed = discovery->failure;
-		discovery->failed->error = error;
+	if (engine_operation_end(async, &discovery->operation) && !error) {
+		error = -ECANCELED;
+		if (!discovery->options.partial) {
+			mad_fabric_free(fabric);
+			fabric = NULL;
+		}
+	}
+	if (error) {
+		discovery->failure.error = error;
+		failure_store(&discovery->failure);
 	}
 	free_discovery(discovery);
 	done(async, error, fabric, arg);
 }
 
-void discovery_complete(struct mad_fabric_discovery *discovery)
+void discovery_complete(struct discovery *discovery)
 {
 	if (limits_end(&discovery->limits))
 		complete(discovery);
@@ -71,21 +78,36 @@ void discovery_complete(struct mad_fabric_discovery *discovery)
 
 static void limits_finished(struct limits *limits)
 {
-	complete(list_entry(limits, struct mad_fabric_discovery, limits));
+	complete(list_entry(limits, struct discovery, limits));
 }
 
-/* Before "begun", another thread may add the first request to the list. */
 static void limit_reached(struct limits *limits, int error)
 {
-	struct mad_fabric_discovery *discovery =
-		list_entry(limits, struct mad_fabric_discovery, limits);
+	struct discovery *discovery = list_entry(limits, struct discovery, limits);
 
-	if (!discovery->begun)
-		return;
-	if (discovery->error)
-		requests_cancel(discovery); /* a request may have had no id then */
+	/* before begin() there is no request whose end ends the discovery */
+	if (list_is_empty(&discovery->requests))
+		discovery->error = error;
 	else
 		discovery_abort(discovery, error);
+}
+
+static void cancel(struct engine_operation *operation)
+{
+	discovery_abort(list_entry(operation, struct discovery, operation), -ECANCELED);
+}
+
+/* All requests are submitted by the thread that processes the engine. */
+static void begin(struct engine_operation *operation)
+{
+	struct discovery *discovery = list_entry(operation, struct discovery, operation);
+
+	if (operation->cancelled)
+		discovery_abort(discovery, -ECANCELED);
+	if (!discovery->error)
+		neighbours_begin(discovery);
+	if (discovery->error && !discovery->progress.in_flight)
+		discovery_complete(discovery);
 }
 
 /*
@@ -101,16 +123,15 @@ static bool is_begin(const ib_portid_t *from)
 
 static bool are_options(const struct mad_fabric_options *options)
 {
-	for (size_t i = 0; i < sizeof(options->reserved) / sizeof(options->reserved[0]); i++)
-		if (options->reserved[i])
-			return false;
+	if (!is_reserved(options->reserved))
+		return false;
 	return !(options->read & ~READ_ALLOWED) && options->timeout_ms >= 0 &&
 	       (!options->from || is_begin(options->from));
 }
 
-static struct mad_fabric_discovery *create_discovery(const struct mad_fabric_options *options)
+static struct discovery *create_discovery(const struct mad_fabric_options *options)
 {
-	struct mad_fabric_discovery *discovery = calloc(1, sizeof(*discovery));
+	struct discovery *discovery = calloc(1, sizeof(*discovery));
 
 	if (!discovery)
 		return NULL;
@@ -137,55 +158,72 @@ static struct mad_fabric_discovery *create_discovery(const struct mad_fabric_opt
 	return discovery;
 }
 
-/* Starts a discovery. At the end, *failed becomes the failure, unless failed is NULL. */
-static int start(struct mad_async *async, const struct mad_fabric_options *options,
-		 mad_fabric_fn *done, void *arg, struct mad_fabric_discovery **discovery,
-		 struct mad_failure *failed)
+/* Stores the error, and returns it. */
+static int fail(int error)
+{
+	return failure_of_call(error == -EPROTONOSUPPORT ? IB_SMI_DIRECT_CLASS : 0, error);
+}
+
+static int check_port(struct mad_async *async, const char *call)
+{
+	int cancel_state, ret = engine_enter(async, &cancel_state);
+
+	if (ret)
+		return ret;
+	if (async->port->gone) {
+		ret = -async->port->gone;
+	} else if (handle_agent(&async->port->handle, IB_SMI_DIRECT_CLASS) < 0) {
+		ret = -EPROTONOSUPPORT;
+		engine_report_class_unlocking(async, call, IB_SMI_DIRECT_CLASS);
+	}
+	engine_leave(async, cancel_state);
+	return ret;
+}
+
+static int start(struct mad_async *async, const char *call,
+		 const struct mad_fabric_options *options, mad_fabric_fn *done, void *arg,
+		 uint64_t *id)
 {
 	const struct mad_fabric_options defaults = {0};
-	struct mad_fabric_discovery *created;
+	struct discovery *discovery;
 	int error;
 
 	if (!async || !done || (options && !are_options(options)))
 		return -EINVAL;
-	created = create_discovery(options ? options : &defaults);
-	if (!created)
-		return -ENOMEM;
-	created->async = async;
-	if (!created->options.m_key)
-		created->options.m_key = smp_mkey_get(async->port);
-	created->done = done;
-	created->arg = arg;
-	created->failed = failed;
-	error = limits_begin(&created->limits, async, created->options.time_limit_ms,
-			     created->options.cancel, created->options.m_key);
-	if (error) {
-		free_discovery(created);
+	error = check_port(async, call);
+	if (error)
 		return error;
+	discovery = create_discovery(options ? options : &defaults);
+	if (!discovery)
+		return -ENOMEM;
+	discovery->async = async;
+	if (!discovery->options.m_key)
+		discovery->options.m_key = smp_mkey_get(async->port);
+	discovery->done = done;
+	discovery->arg = arg;
+	discovery->operation.cancel = cancel;
+	error = limits_begin(&discovery->limits, async, discovery->options.time_limit_ms,
+			     discovery->options.cancel, discovery->options.m_key);
+	if (!error) {
+		error = engine_operation_begin(async, &discovery->operation, id);
+		if (error)
+			limits_end(&discovery->limits);
 	}
-	if (discovery)
-		*discovery = created;
-	if (neighbours_begin(created))
-		return 0; /* the discovery may have been freed from here on */
-	if (discovery)
-		*discovery = NULL;
-	error = created->error;
-	limits_end(&created->limits);
-	free_discovery(created);
+	if (error)
+		free_discovery(discovery);
+	else
+		engine_operation_later(async, &discovery->operation, begin);
 	return error;
 }
 
 EXPORT int mad_fabric_submit(struct mad_async *async, const struct mad_fabric_options *options,
-			     mad_fabric_fn *done, void *arg,
-			     struct mad_fabric_discovery **discovery)
+			     mad_fabric_fn *done, void *arg, uint64_t *id)
 {
-	return start(async, options, done, arg, discovery, NULL);
-}
+	int error = -EINVAL;
 
-EXPORT void mad_fabric_discovery_cancel(struct mad_fabric_discovery *discovery)
-{
-	if (discovery)
-		discovery_abort(discovery, -ECANCELED);
+	if (!options || !options->cancel)
+		error = start(async, "mad_fabric_submit", options, done, arg, id);
+	return fail(error);
 }
 
 /* --- blocking ----------------------------------------------------------------------- */
@@ -204,18 +242,8 @@ static void keep_result(struct mad_async *async, int error, struct mad_fabric *f
 	(void)async;
 	result->error = error;
 	result->fabric = fabric;
-}
-
-/* Stores the error, and returns it. */
-static int fail(int error)
-{
-	const struct mad_failure failure = {
-		.error = error,
-		.mgmt_class = IB_SMI_DIRECT_CLASS,
-		.kind = error == -EPROTONOSUPPORT ? MAD_FAILURE_REQUEST : MAD_FAILURE_OTHER};
-
-	failure_store(&failure);
-	return error;
+	if (error)
+		result->failure = *mad_last_failure();
 }
 
 EXPORT int mad_fabric_discover(struct ibmad_port *port,
@@ -232,7 +260,7 @@ EXPORT int mad_fabric_discover(struct ibmad_port *port,
 	async = mad_async_create(port);
 	if (!async)
 		return -errno;
-	error = start(async, options, keep_result, &result, NULL, &result.failure);
+	error = start(async, "mad_fabric_discover", options, keep_result, &result, NULL);
 	if (!error)
 		mad_async_wait(async, -1);
 	mad_async_free(async); /* calls back the requests in flight if the device is gone */

@@ -12,14 +12,15 @@
 
 #include <stdint.h>
 
+struct discovery;
 struct discovery_request;
 
 /* Called once for each request that was submitted. data is 64 bytes if error is 0. */
-typedef void discovery_fn(struct mad_fabric_discovery *discovery,
-			  struct discovery_request *request, int error,
-			  const struct mad_reply *reply);
+typedef void discovery_fn(struct discovery *discovery, struct discovery_request *request,
+			  int error, const struct mad_reply *reply);
 
-struct mad_fabric_discovery {
+struct discovery {
+	struct engine_operation operation;
 	struct mad_async *async;
 	struct mad_fabric_options options; /* the defaults filled in */
 	ib_portid_t base;                  /* where the discovery begins */
@@ -28,14 +29,12 @@ struct mad_fabric_discovery {
 	struct mad_fabric *fabric;
 	struct mad_fabric_progress progress;
 	int64_t next_progress_us;
-	int error;         /* the discovery ends with this error; its requests are cancelled */
-	bool too_many;     /* the oddity has been noted */
-	bool no_memory;    /* the fabric is not complete in itself */
-	atomic_bool begun; /* the first request is submitted, or about to be */
+	int error;      /* the discovery ends with this error; its requests are cancelled */
+	bool too_many;  /* the problem has been noted */
+	bool no_memory; /* the fabric is not complete in itself */
 	struct mad_failure failure; /* of the first node's NodeInfo */
-	struct mad_failure *failed; /* becomes the failure at the end; or NULL */
 	struct limits limits;
-	/* by the number of a previous_node: the index of its failure plus 1, or 0 */
+	/* by the number of a previous_node: the index of its problem plus 1, or 0 */
 	size_t *previous_failures;
 	struct list requests; /* that are not complete */
 	struct list free;     /* to be used again */
@@ -44,7 +43,7 @@ struct mad_fabric_discovery {
 struct discovery_request {
 	struct list entry; /* of discovery:requests, or free */
 	struct list group; /* among the requests that may be given up together */
-	struct mad_fabric_discovery *discovery;
+	struct discovery *discovery;
 	discovery_fn *came;
 	void *subject; /* of came: a struct visit, or a port */
 	uint64_t id;   /* for mad_async_cancel() */
@@ -60,35 +59,35 @@ struct discovery_request {
  * the group, unless that is NULL, until then. False if it cannot be submitted: then the
  * discovery ends.
  */
-bool request_submit(struct mad_fabric_discovery *discovery, struct list *group,
-		    const ib_dr_path_t *route, unsigned attribute, unsigned modifier,
-		    discovery_fn *came, void *subject);
+bool request_submit(struct discovery *discovery, struct list *group, const ib_dr_path_t *route,
+		    unsigned attribute, unsigned modifier, discovery_fn *came, void *subject);
 
 /* Whether the part of the fabric that is known is to be handed over after an error. */
-static inline bool discovery_keeps_part(const struct mad_fabric_discovery *discovery)
+static inline bool discovery_keeps_part(const struct discovery *discovery)
 {
 	return discovery->options.partial && !discovery->no_memory;
 }
 
 /* Cancels the requests of a group, which are called back with -ECANCELED. */
-void requests_give_up(struct mad_fabric_discovery *discovery, struct list *group);
+void requests_give_up(struct discovery *discovery, struct list *group);
 
 /* Whether a node refused an attribute that not all nodes have, which is no failure. */
 bool request_is_refusal(const struct discovery_request *request, int error);
 
 /* Calls options:progress with the present numbers. */
-void requests_tell_progress(struct mad_fabric_discovery *discovery);
+void requests_tell_progress(struct discovery *discovery);
 
-/* The failure of a request. */
-struct mad_fabric_failure request_failure(const struct discovery_request *request, int error,
+/* The problem of a request that failed. */
+struct mad_fabric_problem request_problem(enum mad_fabric_problem_kind kind,
+					  const struct discovery_request *request, int error,
 					  const struct mad_reply *reply);
 
 /* Ends a discovery with an error: cancels its requests. */
-void discovery_abort(struct mad_fabric_discovery *discovery, int error);
+void discovery_abort(struct discovery *discovery, int error);
 /* Cancels all requests. */
-void requests_cancel(struct mad_fabric_discovery *discovery);
+void requests_cancel(struct discovery *discovery);
 
-void requests_free(struct mad_fabric_discovery *discovery);
+void requests_free(struct discovery *discovery);
 
 /* --- visit.c ---------------------------------------------------------------------- */
 
@@ -96,19 +95,19 @@ void requests_free(struct mad_fabric_discovery *discovery);
  * Reads a node: description, SwitchInfo, PortInfo of each port. Follows each port with a
  * link. A node that does not respond is given up.
  */
-void visit_node(struct mad_fabric_discovery *discovery, struct mad_fabric_node *node);
+void visit_node(struct discovery *discovery, struct mad_fabric_node *node);
 
 /* --- neighbours.c ----------------------------------------------------------------- */
 
-/* Submits NodeInfo of the first node. False if the request cannot be submitted. */
-bool neighbours_begin(struct mad_fabric_discovery *discovery);
+/* Submits NodeInfo of the first node. If it cannot be submitted, the discovery has an error. */
+void neighbours_begin(struct discovery *discovery);
 
 /* Submits NodeInfo of the node behind a port, unless it is known or no route leads there. */
-void neighbours_follow(struct mad_fabric_discovery *discovery, struct mad_fabric_port *port);
+void neighbours_follow(struct discovery *discovery, struct mad_fabric_port *port);
 
 /* --- discovery.c ------------------------------------------------------------------ */
 
 /* Called after the last request. Hands over the result, and frees the discovery. */
-void discovery_complete(struct mad_fabric_discovery *discovery);
+void discovery_complete(struct discovery *discovery);
 
 #endif

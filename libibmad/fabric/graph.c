@@ -42,7 +42,8 @@ struct graph_block {
 /* Zeroed memory that lives as long as the graph. */
 static void *allocate(struct mad_fabric *fabric, size_t size)
 {
-	struct graph_block *block = fabric->blocks;
+	struct graph *graph = graph_of(fabric);
+	struct graph_block *block = graph->blocks;
 	size_t at;
 
 	size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
@@ -53,8 +54,8 @@ static void *allocate(struct mad_fabric *fabric, size_t size)
 		if (!block)
 			return NULL;
 		block->size = room;
-		block->next = fabric->blocks;
-		fabric->blocks = block;
+		block->next = graph->blocks;
+		graph->blocks = block;
 	}
 	at = block->used;
 	block->used += size;
@@ -63,47 +64,47 @@ static void *allocate(struct mad_fabric *fabric, size_t size)
 
 struct mad_fabric *graph_create(void)
 {
-	struct mad_fabric *fabric = calloc(1, sizeof(*fabric));
+	struct graph *graph = calloc(1, sizeof(*graph));
 	struct timespec now;
 
-	if (!fabric)
+	if (!graph)
 		return NULL;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	fabric->seed = (uint64_t)now.tv_nsec * UINT64_C(0x9e3779b97f4a7c15) ^
-		       (uint64_t)now.tv_sec ^ (uint64_t)(uintptr_t)fabric << 16;
-	return fabric;
+	graph->seed = (uint64_t)now.tv_nsec * UINT64_C(0x9e3779b97f4a7c15) ^
+		      (uint64_t)now.tv_sec ^ (uint64_t)(uintptr_t)graph << 16;
+	return &graph->fabric;
 }
 
 /* Doubles the buckets when there are as many nodes as buckets. */
-static int grow_guids(struct mad_fabric *fabric)
+static int grow_guids(struct graph *graph)
 {
-	size_t wanted = fabric->guid_buckets ? fabric->guid_buckets * 2 : 64;
+	size_t wanted = graph->guid_buckets ? graph->guid_buckets * 2 : 64;
 	struct graph_node **buckets;
 
-	if (fabric->node_count < fabric->guid_buckets)
+	if (graph->fabric.node_count < graph->guid_buckets)
 		return 0;
 	buckets = calloc(wanted, sizeof(struct graph_node *));
 	if (!buckets)
 		return -ENOMEM;
 	/* backwards: the first node of a GUID is the first of its bucket */
-	for (size_t i = fabric->node_count; i-- > 0;) {
-		struct graph_node *node = fabric->nodes[i];
-		size_t bucket = graph_bucket(fabric, node->node.guid, wanted);
+	for (size_t i = graph->fabric.node_count; i-- > 0;) {
+		struct graph_node *node = graph->nodes[i];
+		size_t bucket = graph_bucket(graph, node->node.guid, wanted);
 
 		node->next_guid = buckets[bucket];
 		buckets[bucket] = node;
 	}
-	free(fabric->guids);
-	fabric->guids = buckets;
-	fabric->guid_buckets = wanted;
+	free(graph->guids);
+	graph->guids = buckets;
+	graph->guid_buckets = wanted;
 	return 0;
 }
 
-static void enter_guid(struct mad_fabric *fabric, struct graph_node *node)
+static void enter_guid(struct graph *graph, struct graph_node *node)
 {
-	struct mad_fabric_node *same = graph_find_node(fabric, node->node.guid);
+	struct mad_fabric_node *same = graph_find_node(&graph->fabric, node->node.guid);
 	struct graph_node **bucket =
-		&fabric->guids[graph_bucket(fabric, node->node.guid, fabric->guid_buckets)];
+		&graph->guids[graph_bucket(graph, node->node.guid, graph->guid_buckets)];
 
 	if (same) /* the first node of the GUID stays before it */
 		bucket = &graph_node_of(same)->next_guid;
@@ -117,14 +118,15 @@ struct mad_fabric_node *graph_add_node(struct mad_fabric *fabric, uint64_t guid,
 	const struct mad_fabric_node shape = {.type = (uint8_t)type,
 					      .port_count = (uint8_t)port_count};
 	unsigned ports = graph_ports(&shape);
+	struct graph *graph = graph_of(fabric);
 	struct graph_node *node, **nodes;
 
-	nodes = array_reserve(fabric->nodes, fabric->node_count + 1, &fabric->node_size,
+	nodes = array_reserve(graph->nodes, fabric->node_count + 1, &graph->node_size,
 			      sizeof(struct graph_node *));
 	if (!nodes)
 		return NULL;
-	fabric->nodes = nodes;
-	if (grow_guids(fabric))
+	graph->nodes = nodes;
+	if (grow_guids(graph))
 		return NULL;
 	node = allocate(fabric, sizeof(*node) + ports * sizeof(node->ports[0]));
 	if (!node)
@@ -140,24 +142,25 @@ struct mad_fabric_node *graph_add_node(struct mad_fabric *fabric, uint64_t guid,
 		port->number = (uint8_t)(graph_first_number(&shape) + i);
 		port->index = node->first_port + i;
 	}
-	enter_guid(fabric, node);
-	fabric->nodes[fabric->node_count++] = node;
+	enter_guid(graph, node);
+	graph->nodes[fabric->node_count++] = node;
 	fabric->port_count += ports;
 	return &node->node;
 }
 
 struct mad_fabric_node *graph_node(const struct mad_fabric *fabric, size_t index)
 {
-	return index < fabric->node_count ? &fabric->nodes[index]->node : NULL;
+	return index < fabric->node_count ? &graph_of(fabric)->nodes[index]->node : NULL;
 }
 
 struct mad_fabric_node *graph_find_node(const struct mad_fabric *fabric, uint64_t guid)
 {
+	const struct graph *graph = graph_of(fabric);
 	struct graph_node *node;
 
-	if (!fabric->guid_buckets)
+	if (!graph->guid_buckets)
 		return NULL;
-	node = fabric->guids[graph_bucket(fabric, guid, fabric->guid_buckets)];
+	node = graph->guids[graph_bucket(graph, guid, graph->guid_buckets)];
 	while (node && node->node.guid != guid)
 		node = node->next_guid;
 	return node ? &node->node : NULL;
@@ -194,105 +197,112 @@ const char *graph_store_text(struct mad_fabric *fabric, const char *text)
 	return copy ? memcpy(copy, text, size) : NULL;
 }
 
-/* Notes that the failure with this index is behind the port. */
-static int note_silent_port(struct mad_fabric *fabric, size_t index,
+/* Notes that the problem with this index is behind the port. */
+static int note_silent_port(struct graph *graph, size_t index,
 			    const struct mad_fabric_port *port)
 {
-	const struct mad_fabric_failure *failure = &fabric->failures[index];
+	const struct mad_fabric_problem *problem = &graph->problems[index];
 	struct graph_silent_port *ports;
 
-	graph_port(port->node, port->number)->peer_error = failure->error;
-	if (!failure->guid)
+	graph_port(port->node, port->number)->peer_error = problem->error;
+	if (!problem->guid)
 		return 0;
-	ports = array_reserve(fabric->silent_ports, fabric->silent_port_count + 1,
-			      &fabric->silent_port_size, sizeof(*ports));
+	ports = array_reserve(graph->silent_ports, graph->silent_port_count + 1,
+			      &graph->silent_port_size, sizeof(*ports));
 	if (!ports)
 		return -ENOMEM;
-	fabric->silent_ports = ports;
-	ports[fabric->silent_port_count++] = (struct graph_silent_port){port, index};
+	graph->silent_ports = ports;
+	ports[graph->silent_port_count++] = (struct graph_silent_port){port, index};
 	return 0;
 }
 
 int graph_add_failure_behind(struct mad_fabric *fabric, size_t index,
 			     const struct mad_fabric_port *port)
 {
-	struct mad_fabric_failure *failure = &fabric->failures[index];
+	struct mad_fabric_problem *problem = &graph_of(fabric)->problems[index];
 
 	/* the order of timeouts is random */
-	if (port->index < failure->behind->index)
-		failure->behind = port;
+	if (port->index < problem->port->index) {
+		problem->port = port;
+		problem->node = port->node;
+	}
 	graph_count_failures(fabric, index, 1);
-	return note_silent_port(fabric, index, port);
+	return note_silent_port(graph_of(fabric), index, port);
 }
 
-int graph_add_failure(struct mad_fabric *fabric, const struct mad_fabric_failure *failure,
+int graph_add_problem(struct mad_fabric *fabric, const struct mad_fabric_problem *problem,
 		      size_t *index)
 {
-	size_t added = fabric->failure_count;
-	struct mad_fabric_failure *failures =
-		array_reserve(fabric->failures, fabric->failure_count + 1,
-			      &fabric->failure_size, sizeof(*failures));
+	struct graph *graph = graph_of(fabric);
+	size_t at = fabric->problem_count;
+	struct mad_fabric_problem *added,
+		*problems = array_reserve(graph->problems, at + 1, &graph->problem_size,
+					  sizeof(*problems));
 
-	if (!failures)
+	if (!problems)
 		return -ENOMEM;
-	fabric->failures = failures;
+	graph->problems = problems;
+	added = &problems[at];
+	*added = *problem;
+	if (added->port)
+		added->node = added->port->node;
+	if (added->other_port)
+		added->other_node = added->other_port->node;
+	if (!added->description)
+		added->description = "";
+	fabric->problem_count++;
 	if (index)
-		*index = added;
-	fabric->failures[fabric->failure_count++] = *failure;
-	return failure->behind ? note_silent_port(fabric, added, failure->behind) : 0;
+		*index = at;
+	return added->kind == MAD_FABRIC_PROBLEM_BEHIND
+		       ? note_silent_port(graph, at, added->port)
+		       : 0;
+}
+
+int graph_add_oddity(struct mad_fabric *fabric, enum mad_fabric_problem_kind kind,
+		     const struct mad_fabric_port *port, const struct mad_fabric_port *other,
+		     uint64_t guid)
+{
+	const struct mad_fabric_problem problem = {
+		.kind = kind, .port = port, .other_port = other, .guid = guid};
+
+	return graph_add_problem(fabric, &problem, NULL);
 }
 
 void graph_count_failures(struct mad_fabric *fabric, size_t index, unsigned count)
 {
-	fabric->failures[index].count += count;
+	graph_of(fabric)->problems[index].count += count;
 }
 
 void graph_note_timeout(struct mad_fabric *fabric, size_t index, unsigned attribute,
 			unsigned modifier)
 {
-	struct mad_fabric_failure *failure = &fabric->failures[index];
+	struct mad_fabric_problem *problem = &graph_of(fabric)->problems[index];
 
-	if (failure->error == -ETIMEDOUT)
+	if (problem->error == -ETIMEDOUT)
 		return;
-	failure->error = -ETIMEDOUT;
-	failure->attribute = attribute;
-	failure->modifier = modifier;
-	failure->status = 0;
-}
-
-int graph_add_oddity(struct mad_fabric *fabric, enum mad_fabric_oddity_kind kind,
-		     const struct mad_fabric_node *node, const struct mad_fabric_port *port,
-		     const struct mad_fabric_port *other)
-{
-	struct mad_fabric_oddity *oddities =
-		array_reserve(fabric->oddities, fabric->oddity_count + 1, &fabric->oddity_size,
-			      sizeof(*oddities));
-
-	if (!oddities)
-		return -ENOMEM;
-	fabric->oddities = oddities;
-	fabric->oddities[fabric->oddity_count++] = (struct mad_fabric_oddity){
-		.kind = kind, .node = port ? port->node : node, .port = port, .other = other};
-	return 0;
+	problem->error = -ETIMEDOUT;
+	problem->attribute = attribute;
+	problem->modifier = modifier;
+	problem->status = 0;
+	problem->port = graph_port_of_request(problem->node, attribute, modifier);
 }
 
 EXPORT void mad_fabric_free(struct mad_fabric *fabric)
 {
+	struct graph *graph = graph_of(fabric);
 	struct graph_block *block, *next;
 
 	if (!fabric)
 		return;
-	for (block = fabric->blocks; block; block = next) {
+	for (block = graph->blocks; block; block = next) {
 		next = block->next;
 		free(block);
 	}
-	free(fabric->nodes);
-	free(fabric->guids);
-	free(fabric->failures);
-	free(fabric->oddities);
-	free(fabric->silent_ports);
-	free(fabric->port_guids);
-	free(fabric->descriptions);
-	free(fabric->lids);
-	free(fabric);
+	free(graph->nodes);
+	free(graph->guids);
+	free(graph->problems);
+	free(graph->silent_ports);
+	free(graph->port_guids);
+	free(graph->lids);
+	free(graph);
 }

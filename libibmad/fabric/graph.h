@@ -50,13 +50,22 @@ static inline const struct mad_fabric_port *graph_lid_port(const struct mad_fabr
 	return mad_fabric_get_port(node, node->type == IB_NODE_SWITCH ? 0 : node->entry_port);
 }
 
+/* The port that a request to a node is about; NULL if it is about the node. */
+static inline const struct mad_fabric_port *graph_port_of_request(
+	const struct mad_fabric_node *node, unsigned attribute, unsigned modifier)
+{
+	return attribute == IB_ATTR_PORT_INFO || attribute == IB_ATTR_MLNX_EXT_PORT_INFO
+		       ? mad_fabric_get_port(node, modifier)
+		       : NULL;
+}
+
 /* Notes that another node, which is not in the graph, has the NodeGUID of this node. */
 void graph_share_guid(struct mad_fabric_node *node);
 
 /* Links two ports, which may be the same port. */
 void graph_link(struct mad_fabric_port *one, struct mad_fabric_port *other);
 
-/* Sets the result of mad_fabric_origin(). */
+/* Sets mad_fabric:origin. */
 void graph_set_origin(struct mad_fabric *fabric, const struct mad_fabric_port *port);
 
 /*
@@ -68,36 +77,37 @@ const uint8_t *graph_store(struct mad_fabric *fabric, const void *attribute);
 const char *graph_store_text(struct mad_fabric *fabric, const char *text);
 
 /*
- * Adds a failure, and sets *index, unless it is NULL. graph_count_failures() counts further
- * failures of this node. graph_add_failure_behind() counts a failure of this node behind
- * another port. Failures behind a port set its peer_error. 0 or -ENOMEM.
+ * Adds a problem, and sets *index, unless it is NULL. The nodes of its ports are filled in.
+ * graph_count_failures() counts further failures of this node. graph_add_failure_behind()
+ * counts a failure of this node behind another port. Failures behind a port set its peer_error.
+ * 0 or -ENOMEM.
  */
+int graph_add_problem(struct mad_fabric *fabric, const struct mad_fabric_problem *problem,
+		      size_t *index);
 int graph_add_failure_behind(struct mad_fabric *fabric, size_t index,
 			     const struct mad_fabric_port *port);
-int graph_add_failure(struct mad_fabric *fabric, const struct mad_fabric_failure *failure,
-		      size_t *index);
 void graph_count_failures(struct mad_fabric *fabric, size_t index, unsigned count);
 
-/* The failure becomes that of this request, which timed out, unless it is a timeout already. */
+/* A problem with two ports, which may be NULL, and a GUID, which may be 0. 0 or -ENOMEM. */
+int graph_add_oddity(struct mad_fabric *fabric, enum mad_fabric_problem_kind kind,
+		     const struct mad_fabric_port *port, const struct mad_fabric_port *other,
+		     uint64_t guid);
+
+/* The problem becomes that of this request, which timed out, unless it is a timeout already. */
 void graph_note_timeout(struct mad_fabric *fabric, size_t index, unsigned attribute,
 			unsigned modifier);
 
 /*
- * The failure behind a port, if its guid is known; otherwise NULL. Sets *index to its index.
+ * The problem behind a port, if its guid is known; otherwise NULL. Sets *index to its index.
  * The graph is finished.
  */
-const struct mad_fabric_failure *graph_failure_behind(const struct mad_fabric *fabric,
+const struct mad_fabric_problem *graph_problem_behind(const struct mad_fabric *fabric,
 						      const struct mad_fabric_port *port,
 						      size_t *index);
 
-/* Adds an oddity. If port is not NULL, the node is that of the port. 0 or -ENOMEM. */
-int graph_add_oddity(struct mad_fabric *fabric, enum mad_fabric_oddity_kind kind,
-		     const struct mad_fabric_node *node, const struct mad_fabric_port *port,
-		     const struct mad_fabric_port *other);
-
 /*
- * Creates the tables of PortGUIDs, LIDs and descriptions, and sets width_possible and
- * speed_possible of ports that have info. Adds oddities: GUIDs and LIDs that two ports have,
+ * Creates the tables of PortGUIDs and LIDs, and sets gmp_lid of all ports, width_possible and
+ * speed_possible of ports that have info. Adds problems: GUIDs and LIDs that two ports have,
  * links whose ends differ. Called once, at the end. 0 or -ENOMEM.
  */
 int graph_finish(struct mad_fabric *fabric);

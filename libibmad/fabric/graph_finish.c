@@ -4,6 +4,7 @@
 
 #include "fabric/graph.h"
 #include "fabric/graph_memory.h"
+#include "classes/link_rate.h"
 
 #include <infiniband/mad_fields.h>
 
@@ -34,38 +35,39 @@ static bool are_twins(const struct mad_fabric_node *one, const struct mad_fabric
 	return one != other && one->guid == other->guid;
 }
 
-static int enter_port_guid(struct mad_fabric *fabric, const struct mad_fabric_port *port)
+static int enter_port_guid(struct graph *graph, const struct mad_fabric_port *port)
 {
-	size_t at = graph_bucket(fabric, port->guid, fabric->port_guid_buckets);
+	size_t at = graph_bucket(graph, port->guid, graph->port_guid_buckets);
 	const struct mad_fabric_port *other;
 
-	while (fabric->port_guids[at] && fabric->port_guids[at]->guid != port->guid)
-		at = (at + 1) & (fabric->port_guid_buckets - 1);
-	other = fabric->port_guids[at];
+	while (graph->port_guids[at] && graph->port_guids[at]->guid != port->guid)
+		at = (at + 1) & (graph->port_guid_buckets - 1);
+	other = graph->port_guids[at];
 	if (other && are_twins(port->node, other->node))
 		return 0;
 	if (other)
-		return graph_add_oddity(fabric, MAD_FABRIC_ODD_GUID, NULL, port, other);
-	fabric->port_guids[at] = port;
+		return graph_add_oddity(&graph->fabric, MAD_FABRIC_PROBLEM_GUID, port, other,
+					port->guid);
+	graph->port_guids[at] = port;
 	return 0;
 }
 
-static int enter_port_guids(struct mad_fabric *fabric)
+static int enter_port_guids(struct graph *graph)
 {
 	const struct mad_fabric_port *port = NULL;
 	size_t count = 0;
 	int err = 0;
 
-	while ((port = mad_fabric_next_port(fabric, port)))
+	while ((port = mad_fabric_next_port(&graph->fabric, port)))
 		count += has_guid_of_its_own(port);
-	fabric->port_guid_buckets = table_size(count);
-	fabric->port_guids =
-		calloc(fabric->port_guid_buckets, sizeof(const struct mad_fabric_port *));
-	if (!fabric->port_guids)
+	graph->port_guid_buckets = table_size(count);
+	graph->port_guids =
+		calloc(graph->port_guid_buckets, sizeof(const struct mad_fabric_port *));
+	if (!graph->port_guids)
 		return -ENOMEM;
-	while (!err && (port = mad_fabric_next_port(fabric, port)))
+	while (!err && (port = mad_fabric_next_port(&graph->fabric, port)))
 		if (has_guid_of_its_own(port))
-			err = enter_port_guid(fabric, port);
+			err = enter_port_guid(graph, port);
 	return err;
 }
 
@@ -78,59 +80,56 @@ static size_t last_lid(const struct mad_fabric_port *port)
 	return last < IB_MAX_UCAST_LID ? last : IB_MAX_UCAST_LID;
 }
 
-static int enter_lid(struct mad_fabric *fabric, const struct mad_fabric_port *port)
+static int enter_lid(struct graph *graph, const struct mad_fabric_port *port)
 {
 	const struct mad_fabric_port *other = NULL;
 
 	for (size_t lid = port->lid; lid <= last_lid(port); lid++) {
-		if (!fabric->lids[lid])
-			fabric->lids[lid] = port;
+		if (!graph->lids[lid])
+			graph->lids[lid] = port;
 		else
-			other = fabric->lids[lid];
+			other = graph->lids[lid];
 	}
-	return other ? graph_add_oddity(fabric, MAD_FABRIC_ODD_LID, NULL, port, other) : 0;
+	return other ? graph_add_oddity(&graph->fabric, MAD_FABRIC_PROBLEM_LID, port, other, 0)
+		     : 0;
 }
 
-static int enter_lids(struct mad_fabric *fabric)
+static int enter_lids(struct graph *graph)
 {
 	const struct mad_fabric_port *port = NULL;
 	int err = 0;
 
-	while ((port = mad_fabric_next_port(fabric, port)))
-		if (graph_has_lid(fabric, port) && last_lid(port) >= fabric->lid_count)
-			fabric->lid_count = last_lid(port) + 1;
-	if (!fabric->lid_count)
+	while ((port = mad_fabric_next_port(&graph->fabric, port)))
+		if (graph_has_lid(&graph->fabric, port) && last_lid(port) >= graph->lid_count)
+			graph->lid_count = last_lid(port) + 1;
+	if (!graph->lid_count)
 		return 0;
-	fabric->lids = calloc(fabric->lid_count, sizeof(const struct mad_fabric_port *));
-	if (!fabric->lids) {
-		fabric->lid_count = 0;
+	graph->lids = calloc(graph->lid_count, sizeof(const struct mad_fabric_port *));
+	if (!graph->lids) {
+		graph->lid_count = 0;
 		return -ENOMEM;
 	}
-	while (!err && (port = mad_fabric_next_port(fabric, port)))
-		if (graph_has_lid(fabric, port))
-			err = enter_lid(fabric, port);
+	while (!err && (port = mad_fabric_next_port(&graph->fabric, port)))
+		if (graph_has_lid(&graph->fabric, port))
+			err = enter_lid(graph, port);
 	return err;
 }
 
-/* --- descriptions ------------------------------------------------------------------- */
-
-static int enter_descriptions(struct mad_fabric *fabric)
+/* Requests about a port of a switch go to port 0. */
+static void set_gmp_lids(struct mad_fabric *fabric)
 {
-	fabric->description_buckets = table_size(fabric->node_count);
-	fabric->descriptions = calloc(fabric->description_buckets, sizeof(struct graph_node *));
-	if (!fabric->descriptions)
-		return -ENOMEM;
-	for (size_t i = fabric->node_count;
-	     i-- > 0;) { /* the first node becomes the first of its bucket */
-		struct graph_node *node = fabric->nodes[i];
-		size_t bucket =
-			graph_bucket(fabric, graph_hash_text(fabric, node->node.description),
-				     fabric->description_buckets);
+	for (size_t i = 0; i < fabric->node_count; i++) {
+		struct graph_node *node = graph_of(fabric)->nodes[i];
 
-		node->next_description = fabric->descriptions[bucket];
-		fabric->descriptions[bucket] = node;
+		for (unsigned j = 0; j < graph_ports(&node->node); j++) {
+			const struct mad_fabric_port *addressed =
+				node->node.type == IB_NODE_SWITCH ? &node->ports[0]
+								  : &node->ports[j];
+
+			if (graph_has_lid(fabric, addressed))
+				node->ports[j].gmp_lid = addressed->lid;
+		}
 	}
-	return 0;
 }
 
 /* --- links -------------------------------------------------------------------------- */
@@ -152,7 +151,8 @@ static void decode(struct mad_link *link, const struct mad_fabric_port *port)
 {
 	const struct mad_fabric_port *port0 = graph_port(port->node, 0);
 
-	mad_link_decode(link, port->info, port0 ? port0->info : NULL, port->mlnx_ext_info);
+	mad_link_decode(link, sizeof(*link), port->info, port0 ? port0->info : NULL,
+			port->mlnx_ext_info);
 	if (port0 && !port0->info)
 		forget_extended_speeds(link, port->info);
 }
@@ -183,11 +183,11 @@ static int finish_link(struct mad_fabric *fabric, struct mad_fabric_port *port,
 	set_rate(port, &link);
 	set_rate(peer, &other);
 	port->width_possible = peer->width_possible =
-		(uint8_t)mad_link_widest(link.widths_supported & other.widths_supported);
+		(uint8_t)link_widest(link.widths_supported & other.widths_supported);
 	port->speed_possible = peer->speed_possible =
-		(uint8_t)mad_link_fastest(link.speeds_supported & other.speeds_supported);
+		(uint8_t)link_fastest(link.speeds_supported & other.speeds_supported);
 	if (ends_differ(port, peer))
-		return graph_add_oddity(fabric, MAD_FABRIC_ODD_LINK, NULL, port, peer);
+		return graph_add_oddity(fabric, MAD_FABRIC_PROBLEM_LINK, port, peer, 0);
 	return 0;
 }
 
@@ -212,7 +212,7 @@ static int finish_links(struct mad_fabric *fabric)
 	int err = 0;
 
 	for (size_t i = 0; i < fabric->node_count; i++) {
-		struct graph_node *node = fabric->nodes[i];
+		struct graph_node *node = graph_of(fabric)->nodes[i];
 
 		for (unsigned j = 0; !err && j < graph_ports(&node->node); j++)
 			err = finish_port(fabric, &node->ports[j]);
@@ -229,21 +229,21 @@ static int by_port(const void *one, const void *other)
 	return (a->port->index > b->port->index) - (a->port->index < b->port->index);
 }
 
-static void sort_silent_ports(const struct mad_fabric *fabric)
+static void sort_silent_ports(const struct graph *graph)
 {
-	if (fabric->silent_port_count) /* qsort() takes no NULL */
-		qsort(fabric->silent_ports, fabric->silent_port_count,
+	if (graph->silent_port_count) /* qsort() takes no NULL */
+		qsort(graph->silent_ports, graph->silent_port_count,
 		      sizeof(struct graph_silent_port), by_port);
 }
 
 int graph_finish(struct mad_fabric *fabric)
 {
-	int err = enter_port_guids(fabric);
+	struct graph *graph = graph_of(fabric);
+	int err = enter_port_guids(graph);
 
-	sort_silent_ports(fabric);
+	sort_silent_ports(graph);
+	set_gmp_lids(fabric);
 	if (!err)
-		err = enter_lids(fabric);
-	if (!err)
-		err = enter_descriptions(fabric);
+		err = enter_lids(graph);
 	return err ? err : finish_links(fabric);
 }

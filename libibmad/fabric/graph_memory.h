@@ -18,9 +18,8 @@ void *array_reserve(void *entries, size_t count, size_t *size, size_t entry_size
 struct graph_node {
 	struct mad_fabric_node node;  /* the first member: graph_node_of() depends on it */
 	struct graph_node *next_guid; /* in its bucket */
-	struct graph_node *next_description;
-	uint32_t first_port; /* the index of its first port */
-	bool shares_guid;    /* another node, which was left out, has its NodeGUID */
+	uint32_t first_port;          /* the index of its first port */
+	bool shares_guid;             /* another node, which was left out, has its NodeGUID */
 	struct mad_fabric_port ports[];
 };
 
@@ -48,35 +47,40 @@ static inline unsigned graph_ports(const struct mad_fabric_node *node)
 /* A port behind which no node responded. */
 struct graph_silent_port {
 	const struct mad_fabric_port *port;
-	size_t failure; /* the index of its failure, whose node is known */
+	size_t problem; /* the index of its problem, whose node is known */
 };
 
 struct graph_block;
 
-struct mad_fabric {
+struct graph {
+	struct mad_fabric fabric;   /* the first member: graph_of() depends on it */
 	struct graph_block *blocks; /* the latest one first */
 	struct graph_node **nodes;
-	size_t node_count, node_size;
-	size_t port_count;
+	size_t node_size;
 	struct graph_node **guids; /* buckets */
 	size_t guid_buckets;       /* 0 or a power of two */
 	uint64_t seed;             /* so that no fabric can choose GUIDs of one bucket */
-	const struct mad_fabric_port *origin;
-	struct mad_fabric_failure *failures;
-	size_t failure_count, failure_size;
-	struct mad_fabric_oddity *oddities;
-	size_t oddity_count, oddity_size;
+	struct mad_fabric_problem *problems;
+	size_t problem_size;
 	/* by the index of the port from graph_finish() on */
 	struct graph_silent_port *silent_ports;
 	size_t silent_port_count, silent_port_size;
 	/* of graph_finish() */
 	const struct mad_fabric_port **port_guids; /* open addressing; NULL: free */
 	size_t port_guid_buckets;                  /* a power of two */
-	struct graph_node **descriptions;          /* buckets */
-	size_t description_buckets;
-	const struct mad_fabric_port **lids; /* from 0 to lid_count - 1 */
+	const struct mad_fabric_port **lids;       /* from 0 to lid_count - 1 */
 	size_t lid_count;
 };
+
+static inline struct graph *graph_of(const struct mad_fabric *fabric)
+{
+	union {
+		const struct mad_fabric *read;
+		struct graph *write;
+	} whole = {.read = fabric};
+
+	return whole.write;
+}
 
 /*
  * Whether the port itself has a LID of this subnet. If no link leads to the port of a CA, the
@@ -93,22 +97,12 @@ static inline bool graph_has_lid(const struct mad_fabric *fabric,
 }
 
 /* The bucket of a number. The number of buckets is a power of two. */
-static inline size_t graph_bucket(const struct mad_fabric *fabric, uint64_t number,
-				  size_t buckets)
+static inline size_t graph_bucket(const struct graph *graph, uint64_t number, size_t buckets)
 {
-	uint64_t hash = (number ^ fabric->seed) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = (number ^ graph->seed) * UINT64_C(0x9e3779b97f4a7c15);
 
-	hash = (hash ^ hash >> 32 ^ fabric->seed >> 7) * UINT64_C(0xd6e8feb86659fd93);
+	hash = (hash ^ hash >> 32 ^ graph->seed >> 7) * UINT64_C(0xd6e8feb86659fd93);
 	return (size_t)(hash >> 32) & (buckets - 1);
-}
-
-static inline uint64_t graph_hash_text(const struct mad_fabric *fabric, const char *text)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ fabric->seed; /* FNV-1a */
-
-	for (; *text; text++)
-		hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
-	return hash;
 }
 
 #endif

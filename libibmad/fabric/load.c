@@ -9,6 +9,7 @@
 #include <infiniband/mad_fabric_text.h>
 
 #include "base/export.h"
+#include "base/report.h"
 #include "fabric/graph_memory.h"
 #include "fabric/load_lines.h"
 
@@ -62,9 +63,9 @@ static int link_port(struct load *load, struct mad_fabric_port *port)
 		return -EBADMSG;
 	port->peer = other;
 	if (!claims_back(load, port, other))
-		return graph_add_oddity(load->fabric, MAD_FABRIC_ODD_PEER, NULL, port, other);
+		return graph_add_oddity(load->fabric, MAD_FABRIC_PROBLEM_PEER, port, other, 0);
 	if (other->node == port->node && other->number >= port->number)
-		return graph_add_oddity(load->fabric, MAD_FABRIC_ODD_LOOP, NULL, port, other);
+		return graph_add_oddity(load->fabric, MAD_FABRIC_PROBLEM_LOOP, port, other, 0);
 	return 0;
 }
 
@@ -128,13 +129,14 @@ static int note_same_guids(const struct load *load)
 {
 	for (size_t i = 0; i < load->fabric->node_count; i++) {
 		const struct mad_fabric_node *node = graph_node(load->fabric, i);
-		int err = 0;
+		const struct mad_fabric_problem twice = {
+			.kind = MAD_FABRIC_PROBLEM_GUID,
+			.node = node,
+			.other_node = graph_find_node(load->fabric, node->guid),
+			.guid = node->guid};
 
-		if (graph_find_node(load->fabric, node->guid) != node)
-			err = graph_add_oddity(load->fabric, MAD_FABRIC_ODD_GUID, node, NULL,
-					       NULL);
-		if (err)
-			return err;
+		if (twice.other_node != node && graph_add_problem(load->fabric, &twice, NULL))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -178,10 +180,10 @@ EXPORT int mad_fabric_load(FILE *file, struct mad_fabric **fabric, unsigned *lin
 	if (fabric)
 		*fabric = NULL;
 	if (!file || !fabric)
-		return -EINVAL;
+		return failure_of_call(0, -EINVAL);
 	load.fabric = graph_create();
 	if (!load.fabric)
-		return -ENOMEM;
+		return failure_of_call(0, -ENOMEM);
 	err = load_fabric(&load, &wrong);
 	free(load.claims);
 	if (!err) {
@@ -191,5 +193,5 @@ EXPORT int mad_fabric_load(FILE *file, struct mad_fabric **fabric, unsigned *lin
 	if (line && err == -EBADMSG)
 		*line = wrong;
 	mad_fabric_free(load.fabric);
-	return err;
+	return failure_of_call(0, err);
 }

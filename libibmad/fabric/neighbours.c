@@ -27,11 +27,11 @@ static discovery_fn first_came, neighbour_came;
 static struct node_info read_node_info(const uint8_t *info)
 {
 	return (struct node_info){
-		.guid = mad_read_field64(info, 0, IB_NODE_GUID_F),
-		.system_guid = mad_read_field64(info, 0, IB_NODE_SYSTEM_GUID_F),
-		.port_guid = mad_read_field64(info, 0, IB_NODE_PORT_GUID_F),
-		.vendor_id = mad_read_field(info, 0, IB_NODE_VENDORID_F),
-		.revision = mad_read_field(info, 0, IB_NODE_REVISION_F),
+		.guid = mad_read_field(info, 0, IB_NODE_GUID_F),
+		.system_guid = mad_read_field(info, 0, IB_NODE_SYSTEM_GUID_F),
+		.port_guid = mad_read_field(info, 0, IB_NODE_PORT_GUID_F),
+		.vendor_id = (uint32_t)mad_read_field(info, 0, IB_NODE_VENDORID_F),
+		.revision = (uint32_t)mad_read_field(info, 0, IB_NODE_REVISION_F),
 		.device_id = (uint16_t)mad_read_field(info, 0, IB_NODE_DEVID_F),
 		.type = (uint8_t)mad_read_field(info, 0, IB_NODE_TYPE_F),
 		.port_count = (uint8_t)mad_read_field(info, 0, IB_NODE_NPORTS_F),
@@ -39,22 +39,47 @@ static struct node_info read_node_info(const uint8_t *info)
 	};
 }
 
-static void note(struct mad_fabric_discovery *discovery, enum mad_fabric_oddity_kind kind,
-		 const struct mad_fabric_node *node, const struct mad_fabric_port *port,
-		 const struct mad_fabric_port *other)
+static void note(struct discovery *discovery, struct mad_fabric_problem problem)
 {
-	if (graph_add_oddity(discovery->fabric, kind, node, port, other))
+	if (graph_add_problem(discovery->fabric, &problem, NULL))
 		discovery_abort(discovery, -ENOMEM);
+}
+
+static void note_ports(struct discovery *discovery, enum mad_fabric_problem_kind kind,
+		       const struct mad_fabric_port *port, const struct mad_fabric_port *other)
+{
+	note(discovery,
+	     (struct mad_fabric_problem){.kind = kind, .port = port, .other_port = other});
+}
+
+/* Another node than this one seems to have its NodeGUID. */
+static void note_guid(struct discovery *discovery, struct mad_fabric_node *node,
+		      const struct mad_fabric_port *port, const struct mad_fabric_port *other)
+{
+	graph_share_guid(node);
+	note(discovery, (struct mad_fabric_problem){.kind = MAD_FABRIC_PROBLEM_GUID,
+						    .port = port,
+						    .other_port = other,
+						    .other_node = node,
+						    .guid = node->guid});
+}
+
+/* A node is odd. behind leads to it, or is NULL. */
+static void note_node(struct discovery *discovery, enum mad_fabric_problem_kind kind,
+		      const struct mad_fabric_node *node, const struct mad_fabric_port *behind)
+{
+	note(discovery,
+	     (struct mad_fabric_problem){.kind = kind, .node = node, .other_port = behind});
 }
 
 /* --- nodes -------------------------------------------------------------------------- */
 
-static bool has_room(const struct mad_fabric_discovery *discovery, const struct node_info *info)
+static bool has_room(const struct discovery *discovery, const struct node_info *info)
 {
 	size_t nodes = discovery->options.max_nodes;
-	size_t ports = mad_fabric_port_count(discovery->fabric) + info->port_count + 1;
+	size_t ports = discovery->fabric->port_count + info->port_count + 1;
 
-	return mad_fabric_node_count(discovery->fabric) < nodes &&
+	return discovery->fabric->node_count < nodes &&
 	       (nodes > SIZE_MAX / 2 / PORTS_OF_NODES ||
 		ports <= PORTS_MAX + nodes * PORTS_OF_NODES);
 }
@@ -67,14 +92,13 @@ static bool is_known_type(unsigned type)
 /*
  * Sets the GUID of a port. A port keeps its first GUID. behind leads to the port, or is NULL.
  */
-static void set_port_guid(struct mad_fabric_discovery *discovery, struct mad_fabric_node *node,
+static void set_port_guid(struct discovery *discovery, struct mad_fabric_node *node,
 			  const struct node_info *info, const struct mad_fabric_port *behind)
 {
 	struct mad_fabric_port *port = graph_port(node, info->local_port);
 
 	if (port && port->guid && port->guid != info->port_guid) {
-		graph_share_guid(node);
-		note(discovery, MAD_FABRIC_ODD_GUID, NULL, behind, port);
+		note_guid(discovery, node, behind, port);
 		return;
 	}
 	if (node->type == IB_NODE_SWITCH)
@@ -85,7 +109,7 @@ static void set_port_guid(struct mad_fabric_discovery *discovery, struct mad_fab
 }
 
 /* Adds a new node. NULL if it cannot be added. */
-static struct mad_fabric_node *add_node(struct mad_fabric_discovery *discovery,
+static struct mad_fabric_node *add_node(struct discovery *discovery,
 					const struct node_info *info, const uint8_t *data,
 					const ib_dr_path_t *route,
 					struct mad_fabric_port *behind)
@@ -95,7 +119,7 @@ static struct mad_fabric_node *add_node(struct mad_fabric_discovery *discovery,
 
 	if (!has_room(discovery, info)) {
 		if (!discovery->too_many)
-			note(discovery, MAD_FABRIC_ODD_TOO_MANY, NULL, behind, NULL);
+			note_ports(discovery, MAD_FABRIC_PROBLEM_TOO_MANY, behind, NULL);
 		discovery->too_many = true;
 		return NULL;
 	}
@@ -114,9 +138,9 @@ static struct mad_fabric_node *add_node(struct mad_fabric_discovery *discovery,
 	node->route = *route;
 	discovery->progress.switches += info->type == IB_NODE_SWITCH;
 	if (!is_known_type(info->type))
-		note(discovery, MAD_FABRIC_ODD_NODE_TYPE, node, NULL, behind);
+		note_node(discovery, MAD_FABRIC_PROBLEM_NODE_TYPE, node, behind);
 	if (!info->port_count)
-		note(discovery, MAD_FABRIC_ODD_PORT_COUNT, node, NULL, behind);
+		note_node(discovery, MAD_FABRIC_PROBLEM_PORT_COUNT, node, behind);
 	return node;
 }
 
@@ -131,25 +155,25 @@ static bool is_same(const struct mad_fabric_node *node, const struct node_info *
 /* --- links -------------------------------------------------------------------------- */
 
 /* Links a port with the port that responded behind it. False if another link contradicts. */
-static bool link_ports(struct mad_fabric_discovery *discovery, struct mad_fabric_port *port,
+static bool link_ports(struct discovery *discovery, struct mad_fabric_port *port,
 		       struct mad_fabric_port *other)
 {
 	if (port->peer == other)
 		return true; /* both ends were asked at once */
 	if (other->peer && other->peer != port) {
 		/* a port has one cable */
-		graph_share_guid(graph_node(discovery->fabric, other->node->index));
-		note(discovery, MAD_FABRIC_ODD_GUID, NULL, port, other->peer);
+		note_guid(discovery, graph_node(discovery->fabric, other->node->index), port,
+			  other->peer);
 		return false;
 	}
 	if (port->peer) {
-		note(discovery, MAD_FABRIC_ODD_PEER, NULL, port, other);
+		note_ports(discovery, MAD_FABRIC_PROBLEM_PEER, port, other);
 		return false;
 	}
 	graph_link(port, other);
 	discovery->progress.links++;
 	if (port->node == other->node)
-		note(discovery, MAD_FABRIC_ODD_LOOP, NULL, port, other);
+		note_ports(discovery, MAD_FABRIC_PROBLEM_LOOP, port, other);
 	return true;
 }
 
@@ -182,101 +206,98 @@ static struct previous_node find_previous(const struct mad_fabric *previous,
 {
 	const struct mad_fabric_node *node = graph_find_node(previous, port->node->guid);
 	const struct mad_fabric_port *same = mad_fabric_get_port(node, port->number);
-	const struct mad_fabric_failure *failure;
+	const struct mad_fabric_problem *problem;
 	size_t index;
 
 	if (!same)
 		return (struct previous_node){0};
 	if (same->peer)
 		return previous_node(same->peer->node);
-	failure = graph_failure_behind(previous, same, &index);
-	if (!failure)
+	problem = graph_problem_behind(previous, same, &index);
+	if (!problem)
 		return (struct previous_node){0};
-	node = graph_find_node(previous, failure->guid); /* it may have responded elsewhere */
+	node = graph_find_node(previous, problem->guid); /* it may have responded elsewhere */
 	if (node)
 		return previous_node(node);
-	return (struct previous_node){failure->guid, failure->description,
-				      mad_fabric_node_count(previous) + index};
+	return (struct previous_node){problem->guid, problem->description,
+				      previous->node_count + index};
 }
 
 /* The entry of a node in previous_failures; NULL without memory. */
-static size_t *failure_of(struct mad_fabric_discovery *discovery,
-			  const struct previous_node *node)
+static size_t *failure_of(struct discovery *discovery, const struct previous_node *node)
 {
 	const struct mad_fabric *previous = discovery->options.previous;
 
 	if (!discovery->previous_failures)
-		discovery->previous_failures = calloc(
-			mad_fabric_node_count(previous) + mad_fabric_failure_count(previous),
-			sizeof(size_t));
+		discovery->previous_failures =
+			calloc(previous->node_count + previous->problem_count, sizeof(size_t));
 	return discovery->previous_failures ? &discovery->previous_failures[node->number]
 					    : NULL;
 }
 
 /*
- * Adds the failure of a NodeInfo that timed out behind failure->behind. If options:previous
- * has the node, the node has one failure for all ports that lead to it. 0 or -ENOMEM.
+ * Adds the problem of a NodeInfo that timed out behind problem->port. If options:previous
+ * has the node, the node has one problem for all ports that lead to it. 0 or -ENOMEM.
  */
-static int add_timeout(struct mad_fabric_discovery *discovery,
-		       struct mad_fabric_failure *failure)
+static int add_timeout(struct discovery *discovery, struct mad_fabric_problem *problem)
 {
 	struct previous_node previous = {0};
 	size_t *known, index;
 	int err;
 
 	if (discovery->options.previous)
-		previous = find_previous(discovery->options.previous, failure->behind);
+		previous = find_previous(discovery->options.previous, problem->port);
 	if (!previous.guid)
-		return graph_add_failure(discovery->fabric, failure, NULL);
+		return graph_add_problem(discovery->fabric, problem, NULL);
 	known = failure_of(discovery, &previous);
 	if (!known)
 		return -ENOMEM;
 	if (*known)
-		return graph_add_failure_behind(discovery->fabric, *known - 1, failure->behind);
-	failure->guid = previous.guid;
-	failure->description = graph_store_text(discovery->fabric, previous.description);
-	if (!failure->description)
+		return graph_add_failure_behind(discovery->fabric, *known - 1, problem->port);
+	problem->guid = previous.guid;
+	problem->description = graph_store_text(discovery->fabric, previous.description);
+	if (!problem->description)
 		return -ENOMEM;
-	err = graph_add_failure(discovery->fabric, failure, &index);
+	err = graph_add_problem(discovery->fabric, problem, &index);
 	*known = err ? 0 : index + 1;
 	return err;
 }
 
 /* --- responses -------------------------------------------------------------------- */
 
-static void fail(struct mad_fabric_discovery *discovery, struct discovery_request *request,
-		 int error, const struct mad_reply *reply)
+static void fail(struct discovery *discovery, struct discovery_request *request, int error,
+		 const struct mad_reply *reply)
 {
-	struct mad_fabric_failure failure = request_failure(request, error, reply);
+	struct mad_fabric_problem problem =
+		request_problem(MAD_FABRIC_PROBLEM_BEHIND, request, error, reply);
 	int err;
 
-	failure.behind = request->subject;
+	problem.port = request->subject;
 	if (error == -ETIMEDOUT)
-		err = add_timeout(discovery, &failure);
+		err = add_timeout(discovery, &problem);
 	else
-		err = graph_add_failure(discovery->fabric, &failure, NULL);
+		err = graph_add_problem(discovery->fabric, &problem, NULL);
 	if (err)
 		discovery_abort(discovery, err);
 }
 
 /* After the end of the discovery: the node behind a port stays unknown. */
-static void leave(struct mad_fabric_discovery *discovery, const struct mad_fabric_port *port)
+static void leave(struct discovery *discovery, const struct mad_fabric_port *port)
 {
-	const struct mad_fabric_failure failure = {.behind = port,
+	const struct mad_fabric_problem problem = {.kind = MAD_FABRIC_PROBLEM_BEHIND,
+						   .port = port,
 						   .attribute = IB_ATTR_NODE_INFO,
-						   .description = "",
 						   .count = 1,
 						   .error = discovery->error};
 
 	if (!discovery_keeps_part(discovery) || port->peer)
 		return;
-	if (graph_add_failure(discovery->fabric, &failure, NULL))
+	if (graph_add_problem(discovery->fabric, &problem, NULL))
 		discovery_abort(discovery, -ENOMEM);
 }
 
-static void neighbour_came(struct mad_fabric_discovery *discovery,
-			   struct discovery_request *request, int error,
-			   const struct mad_reply *reply)
+static void neighbour_came(struct discovery *discovery, struct discovery_request *request,
+			   int error, const struct mad_reply *reply)
 {
 	struct mad_fabric_port *port = request->subject, *other;
 	ib_dr_path_t route = route_behind(port);
@@ -301,12 +322,10 @@ static void neighbour_came(struct mad_fabric_discovery *discovery,
 		return;
 	other = graph_port(node, info.local_port);
 	if (!is_same(node, &info)) {
-		graph_share_guid(node);
-		note(discovery, MAD_FABRIC_ODD_GUID, NULL, port,
-		     mad_fabric_get_port(node, node->entry_port));
+		note_guid(discovery, node, port, mad_fabric_get_port(node, node->entry_port));
 	} else if (!other || !info.local_port) {
 		/* no cable leads to port 0 */
-		note(discovery, MAD_FABRIC_ODD_PORT_COUNT, NULL, port, NULL);
+		note_node(discovery, MAD_FABRIC_PROBLEM_PORT_COUNT, node, port);
 	} else if (link_ports(discovery, port, other) || is_new) {
 		/* after a contradiction, the GUID may be that of another node */
 		set_port_guid(discovery, node, &info, port);
@@ -317,16 +336,15 @@ static void neighbour_came(struct mad_fabric_discovery *discovery,
 }
 
 /* CAs and routers forward only SMPs of their own programs (IBA 14.2.2). */
-static bool leads_on(const struct mad_fabric_discovery *discovery,
-		     const struct mad_fabric_port *port)
+static bool leads_on(const struct discovery *discovery, const struct mad_fabric_port *port)
 {
 	if (port->node->type == IB_NODE_SWITCH)
 		return true;
-	return port == mad_fabric_origin(discovery->fabric) && !port->node->route.cnt &&
+	return port == discovery->fabric->origin && !port->node->route.cnt &&
 	       discovery->base.lid == 0;
 }
 
-void neighbours_follow(struct mad_fabric_discovery *discovery, struct mad_fabric_port *port)
+void neighbours_follow(struct discovery *discovery, struct mad_fabric_port *port)
 {
 	int hops = port->node->route.cnt - discovery->base.drpath.cnt;
 	ib_dr_path_t route;
@@ -335,7 +353,7 @@ void neighbours_follow(struct mad_fabric_discovery *discovery, struct mad_fabric
 	    (discovery->options.max_hops && (unsigned)hops >= discovery->options.max_hops))
 		return;
 	if (port->node->route.cnt + 1 >= IB_SUBNET_PATH_HOPS_MAX) {
-		note(discovery, MAD_FABRIC_ODD_ROUTE_TOO_LONG, NULL, port, NULL);
+		note_ports(discovery, MAD_FABRIC_PROBLEM_ROUTE_TOO_LONG, port, NULL);
 		return;
 	}
 	route = route_behind(port);
@@ -346,9 +364,8 @@ void neighbours_follow(struct mad_fabric_discovery *discovery, struct mad_fabric
 
 /* --- the first node ----------------------------------------------------------------- */
 
-static void first_came(struct mad_fabric_discovery *discovery,
-		       struct discovery_request *request, int error,
-		       const struct mad_reply *reply)
+static void first_came(struct discovery *discovery, struct discovery_request *request,
+		       int error, const struct mad_reply *reply)
 {
 	struct mad_fabric_node *node;
 	struct node_info info;
@@ -371,14 +388,14 @@ static void first_came(struct mad_fabric_discovery *discovery,
 	if (!node)
 		return;
 	graph_set_origin(discovery->fabric, graph_port(node, info.local_port));
-	if (info.port_count && !mad_fabric_origin(discovery->fabric))
-		note(discovery, MAD_FABRIC_ODD_PORT_COUNT, node, NULL, NULL);
+	if (info.port_count && !discovery->fabric->origin)
+		note_node(discovery, MAD_FABRIC_PROBLEM_PORT_COUNT, node, NULL);
 	set_port_guid(discovery, node, &info, NULL);
 	visit_node(discovery, node);
 }
 
-bool neighbours_begin(struct mad_fabric_discovery *discovery)
+void neighbours_begin(struct discovery *discovery)
 {
-	return request_submit(discovery, NULL, &discovery->base.drpath, IB_ATTR_NODE_INFO, 0,
-			      first_came, NULL);
+	request_submit(discovery, NULL, &discovery->base.drpath, IB_ATTR_NODE_INFO, 0,
+		       first_came, NULL);
 }

@@ -5,6 +5,7 @@
 #include <infiniband/mad_fabric_text.h>
 
 #include "base/export.h"
+#include "base/report.h"
 #include "fabric/graph_memory.h"
 #include "fabric/text_line.h"
 
@@ -106,10 +107,10 @@ EXPORT int mad_node_names_load(FILE *file, struct mad_node_names **names, unsign
 	if (names)
 		*names = NULL;
 	if (!file || !names)
-		return -EINVAL;
+		return failure_of_call(0, -EINVAL);
 	*names = calloc(1, sizeof(**names));
 	if (!*names)
-		return -ENOMEM;
+		return failure_of_call(0, -ENOMEM);
 	err = read_names(*names, file, &wrong);
 	if (!err)
 		return 0;
@@ -117,7 +118,7 @@ EXPORT int mad_node_names_load(FILE *file, struct mad_node_names **names, unsign
 		*line = wrong;
 	mad_node_names_free(*names);
 	*names = NULL;
-	return err;
+	return failure_of_call(0, err);
 }
 
 EXPORT const char *mad_node_names_get(const struct mad_node_names *names, uint64_t guid)

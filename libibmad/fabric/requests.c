@@ -10,16 +10,17 @@
 
 #define PROGRESS_INTERVAL_US 100000
 
-void requests_tell_progress(struct mad_fabric_discovery *discovery)
+void requests_tell_progress(struct discovery *discovery)
 {
 	if (!discovery->options.progress)
 		return;
-	discovery->progress.nodes = mad_fabric_node_count(discovery->fabric);
-	discovery->progress.ports = mad_fabric_port_count(discovery->fabric);
+	discovery->progress.nodes = discovery->fabric->node_count;
+	discovery->progress.ports = discovery->fabric->port_count;
+	discovery->progress.problems = discovery->fabric->problem_count;
 	discovery->options.progress(&discovery->progress, discovery->options.progress_arg);
 }
 
-static void tell_at_times(struct mad_fabric_discovery *discovery)
+static void tell_at_times(struct discovery *discovery)
 {
 	int64_t now;
 
@@ -40,7 +41,7 @@ bool request_is_refusal(const struct discovery_request *request, int error)
 static void request_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
 {
 	struct discovery_request *request = arg;
-	struct mad_fabric_discovery *discovery = request->discovery;
+	struct discovery *discovery = request->discovery;
 	int error = reply->error;
 
 	(void)async;
@@ -50,7 +51,6 @@ static void request_came(struct mad_async *async, const struct mad_reply *reply,
 	list_remove(&request->group);
 	if (limits_ends_all(error) && !request->given_up)
 		discovery_abort(discovery, limits_ends_all(error));
-	discovery->progress.failures += error && !request_is_refusal(request, error);
 	request->came(discovery, request, error, reply);
 	list_add_first(&discovery->free, &request->entry);
 	if (--discovery->progress.in_flight == 0)
@@ -59,7 +59,7 @@ static void request_came(struct mad_async *async, const struct mad_reply *reply,
 		tell_at_times(discovery);
 }
 
-static struct discovery_request *get_request(struct mad_fabric_discovery *discovery)
+static struct discovery_request *get_request(struct discovery *discovery)
 {
 	struct list *entry = list_pop(&discovery->free);
 
@@ -68,7 +68,7 @@ static struct discovery_request *get_request(struct mad_fabric_discovery *discov
 	return malloc(sizeof(struct discovery_request));
 }
 
-static int submit(struct mad_fabric_discovery *discovery, struct discovery_request *request,
+static int submit(struct discovery *discovery, struct discovery_request *request,
 		  const ib_dr_path_t *route)
 {
 	const ib_rpc_t rpc = {
@@ -86,9 +86,8 @@ static int submit(struct mad_fabric_discovery *discovery, struct discovery_reque
 				&request->id);
 }
 
-bool request_submit(struct mad_fabric_discovery *discovery, struct list *group,
-		    const ib_dr_path_t *route, unsigned attribute, unsigned modifier,
-		    discovery_fn *came, void *subject)
+bool request_submit(struct discovery *discovery, struct list *group, const ib_dr_path_t *route,
+		    unsigned attribute, unsigned modifier, discovery_fn *came, void *subject)
 {
 	struct discovery_request *request;
 	int ret;
@@ -105,7 +104,6 @@ bool request_submit(struct mad_fabric_discovery *discovery, struct list *group,
 					      .subject = subject,
 					      .attribute = (uint16_t)attribute,
 					      .modifier = (uint8_t)modifier};
-	/* before the submission, because another thread may call the request back at once */
 	list_add_last(&discovery->requests, &request->entry);
 	if (group)
 		list_add_last(group, &request->group);
@@ -113,7 +111,6 @@ bool request_submit(struct mad_fabric_discovery *discovery, struct list *group,
 		list_init(&request->group);
 	discovery->progress.requests++;
 	discovery->progress.in_flight++;
-	discovery->begun = true;
 	ret = submit(discovery, request, route);
 	if (!ret)
 		return true;
@@ -126,7 +123,7 @@ bool request_submit(struct mad_fabric_discovery *discovery, struct list *group,
 	return false;
 }
 
-void requests_give_up(struct mad_fabric_discovery *discovery, struct list *group)
+void requests_give_up(struct discovery *discovery, struct list *group)
 {
 	list_for_each (entry, group) {
 		struct discovery_request *request =
@@ -137,25 +134,26 @@ void requests_give_up(struct mad_fabric_discovery *discovery, struct list *group
 	}
 }
 
-struct mad_fabric_failure request_failure(const struct discovery_request *request, int error,
+struct mad_fabric_problem request_problem(enum mad_fabric_problem_kind kind,
+					  const struct discovery_request *request, int error,
 					  const struct mad_reply *reply)
 {
-	return (struct mad_fabric_failure){.attribute = request->attribute,
+	return (struct mad_fabric_problem){.kind = kind,
+					   .attribute = request->attribute,
 					   .modifier = request->modifier,
-					   .description = "",
 					   .count = 1,
 					   .error = error,
 					   .status = error == -EIO ? reply->status : 0};
 }
 
-void requests_cancel(struct mad_fabric_discovery *discovery)
+void requests_cancel(struct discovery *discovery)
 {
 	list_for_each (entry, &discovery->requests)
 		mad_async_cancel(discovery->async,
 				 list_entry(entry, struct discovery_request, entry)->id);
 }
 
-void discovery_abort(struct mad_fabric_discovery *discovery, int error)
+void discovery_abort(struct discovery *discovery, int error)
 {
 	discovery->no_memory |= error == -ENOMEM;
 	if (discovery->error)
@@ -164,7 +162,7 @@ void discovery_abort(struct mad_fabric_discovery *discovery, int error)
 	requests_cancel(discovery);
 }
 
-void requests_free(struct mad_fabric_discovery *discovery)
+void requests_free(struct discovery *discovery)
 {
 	struct list *entry;
 

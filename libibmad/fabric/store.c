@@ -5,6 +5,7 @@
 #include <infiniband/mad_fabric_text.h>
 
 #include "base/export.h"
+#include "base/report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -123,7 +124,7 @@ static void respond(struct scan *scan, const struct item *item)
 static size_t most_items(const struct mad_fabric *fabric)
 {
 	const struct mad_fabric_port *port = NULL;
-	size_t count = mad_fabric_node_count(fabric) + 1;
+	size_t count = fabric->node_count + 1;
 
 	while ((port = mad_fabric_next_port(fabric, port)))
 		if (port->peer)
@@ -133,7 +134,7 @@ static size_t most_items(const struct mad_fabric *fabric)
 
 static void run(struct scan *scan, const struct mad_fabric *fabric)
 {
-	const struct mad_fabric_port *origin = mad_fabric_origin(fabric);
+	const struct mad_fabric_port *origin = fabric->origin;
 	size_t i;
 
 	if (origin) {
@@ -143,19 +144,19 @@ static void run(struct scan *scan, const struct mad_fabric *fabric)
 	}
 	while (scan->first < scan->end)
 		respond(scan, &scan->items[scan->first++]);
-	for (i = 0; i < mad_fabric_node_count(fabric); i++)
+	for (i = 0; i < fabric->node_count; i++)
 		if (!scan->found[i])
 			scan->order[scan->count++] = (uint32_t)i;
 }
 
 /*
- * The indexes of all nodes, mad_fabric_node_count() of them: first those that ibnetdiscover
+ * The indexes of all nodes, mad_fabric:node_count of them: first those that ibnetdiscover
  * finds, beginning at the origin, then the others. To be freed by free(). NULL without memory,
  * or without a node.
  */
 static uint32_t *scan_order(const struct mad_fabric *fabric)
 {
-	size_t nodes = mad_fabric_node_count(fabric);
+	size_t nodes = fabric->node_count;
 	struct scan scan = {.items = NULL};
 
 	if (!nodes)
@@ -306,7 +307,7 @@ static void print_nodes(const struct output *out, const struct mad_fabric *fabri
 			const uint32_t *found)
 {
 	static const unsigned parts[] = {IB_NODE_SWITCH, IB_NODE_CA, IB_NODE_ROUTER};
-	size_t count = mad_fabric_node_count(fabric);
+	size_t count = fabric->node_count;
 
 	for (size_t part = 0; part < sizeof(parts) / sizeof(*parts); part++)
 		for (size_t i = 0; i < count; i++) {
@@ -335,7 +336,7 @@ static void print_date(FILE *file)
 
 static void print_head(FILE *file, const struct mad_fabric *fabric)
 {
-	const struct mad_fabric_port *origin = mad_fabric_origin(fabric);
+	const struct mad_fabric_port *origin = fabric->origin;
 
 	fputs("#\n# Topology file: generated on ", file);
 	print_date(file);
@@ -359,17 +360,17 @@ EXPORT int mad_fabric_store(const struct mad_fabric *fabric, FILE *file,
 	uint32_t *found = NULL;
 
 	if (!fabric || !file)
-		return -EINVAL;
+		return failure_of_call(0, -EINVAL);
 	if (was_discovered(fabric)) {
 		found = scan_order(fabric);
 		if (!found)
-			return -ENOMEM;
+			return failure_of_call(0, -ENOMEM);
 	}
 	errno = 0;
 	print_head(file, fabric);
 	print_nodes(&out, fabric, found);
 	free(found);
 	if (fflush(file) || ferror(file))
-		return errno ? -errno : -EIO;
+		return failure_of_call(0, errno ? -errno : -EIO);
 	return 0;
 }

@@ -21,7 +21,7 @@
 #define QDR           4 /* LinkSpeedActive (IBA 14.2.5.6) */
 
 struct visit {
-	struct mad_fabric_discovery *discovery;
+	struct discovery *discovery;
 	struct mad_fabric_node *node;
 	struct list requests;
 	unsigned open;        /* requests that are not complete */
@@ -29,7 +29,7 @@ struct visit {
 	unsigned silent;      /* timeouts since the last response */
 	bool responded;
 	bool given_up;
-	bool failed; /* failure is the index of the node's failure */
+	bool failed; /* failure is the index of the node's problem */
 	size_t failure;
 };
 
@@ -63,7 +63,8 @@ static void fail(struct visit *visit, const struct discovery_request *request, i
 		 const struct mad_reply *reply)
 {
 	struct mad_fabric *fabric = visit->discovery->fabric;
-	struct mad_fabric_failure failure = request_failure(request, error, reply);
+	struct mad_fabric_problem problem =
+		request_problem(MAD_FABRIC_PROBLEM_NODE, request, error, reply);
 
 	if (visit->failed) {
 		graph_count_failures(fabric, visit->failure, 1);
@@ -73,12 +74,14 @@ static void fail(struct visit *visit, const struct discovery_request *request, i
 					   request->modifier);
 		return;
 	}
-	failure.node = visit->node;
-	failure.guid = visit->node->guid;
-	failure.description =
+	problem.node = visit->node;
+	problem.port =
+		graph_port_of_request(visit->node, request->attribute, request->modifier);
+	problem.guid = visit->node->guid;
+	problem.description =
 		visit->node->description; /* the response with the description may come later */
 	visit->failed = true;
-	if (graph_add_failure(fabric, &failure, &visit->failure))
+	if (graph_add_problem(fabric, &problem, &visit->failure))
 		discovery_abort(visit->discovery, -ENOMEM);
 }
 
@@ -157,9 +160,8 @@ static bool store(struct visit *visit, const uint8_t **image, const struct mad_r
 	return *image;
 }
 
-static void description_came(struct mad_fabric_discovery *discovery,
-			     struct discovery_request *request, int error,
-			     const struct mad_reply *reply)
+static void description_came(struct discovery *discovery, struct discovery_request *request,
+			     int error, const struct mad_reply *reply)
 {
 	struct visit *visit = request->subject;
 
@@ -169,9 +171,8 @@ static void description_came(struct mad_fabric_discovery *discovery,
 	end(visit);
 }
 
-static void switch_came(struct mad_fabric_discovery *discovery,
-			struct discovery_request *request, int error,
-			const struct mad_reply *reply)
+static void switch_came(struct discovery *discovery, struct discovery_request *request,
+			int error, const struct mad_reply *reply)
 {
 	struct visit *visit = request->subject;
 	struct mad_fabric_node *node = visit->node;
@@ -186,14 +187,15 @@ static void read_port(struct mad_fabric_port *port, const uint8_t *info)
 {
 	port->state = (uint8_t)mad_read_field(info, 0, IB_PORT_STATE_F);
 	port->physical_state = (uint8_t)mad_read_field(info, 0, IB_PORT_PHYS_STATE_F);
-	port->mtu = (uint16_t)mad_link_mtu(mad_read_field(info, 0, IB_PORT_NEIGHBOR_MTU_F));
+	port->mtu = (uint16_t)mad_link_mtu(
+		(uint32_t)mad_read_field(info, 0, IB_PORT_NEIGHBOR_MTU_F));
 	/* the ports of a switch have those of its port 0 (IBA 14.2.5.6) */
 	if (port->node->type == IB_NODE_SWITCH && port->number)
 		return;
 	port->lid = (uint16_t)mad_read_field(info, 0, IB_PORT_LID_F);
 	port->lmc = (uint8_t)mad_read_field(info, 0, IB_PORT_LMC_F);
 	port->sm_lid = (uint16_t)mad_read_field(info, 0, IB_PORT_SMLID_F);
-	port->capability_mask = mad_read_field(info, 0, IB_PORT_CAPMASK_F);
+	port->capability_mask = (uint32_t)mad_read_field(info, 0, IB_PORT_CAPMASK_F);
 }
 
 /* FDR10 is QDR in PortInfo. The extended speeds are valid if port 0 of a switch says so. */
@@ -213,7 +215,7 @@ static bool may_be_fdr10(const struct mad_fabric_port *port)
 static void use_port(struct visit *visit, struct mad_fabric_port *port,
 		     const struct mad_reply *reply)
 {
-	struct mad_fabric_discovery *discovery = visit->discovery;
+	struct discovery *discovery = visit->discovery;
 
 	if (!store(visit, &port->info, reply))
 		return;
@@ -230,8 +232,8 @@ static void use_port(struct visit *visit, struct mad_fabric_port *port,
 		neighbours_follow(discovery, port);
 }
 
-static void port_came(struct mad_fabric_discovery *discovery, struct discovery_request *request,
-		      int error, const struct mad_reply *reply)
+static void port_came(struct discovery *discovery, struct discovery_request *request, int error,
+		      const struct mad_reply *reply)
 {
 	struct visit *visit = request->subject;
 	struct mad_fabric_port *port = graph_port(visit->node, request->modifier);
@@ -245,9 +247,8 @@ static void port_came(struct mad_fabric_discovery *discovery, struct discovery_r
 	end(visit);
 }
 
-static void mlnx_port_came(struct mad_fabric_discovery *discovery,
-			   struct discovery_request *request, int error,
-			   const struct mad_reply *reply)
+static void mlnx_port_came(struct discovery *discovery, struct discovery_request *request,
+			   int error, const struct mad_reply *reply)
 {
 	struct visit *visit = request->subject;
 	struct mad_fabric_port *port = graph_port(visit->node, request->modifier);
@@ -258,7 +259,7 @@ static void mlnx_port_came(struct mad_fabric_discovery *discovery,
 	end(visit);
 }
 
-void visit_node(struct mad_fabric_discovery *discovery, struct mad_fabric_node *node)
+void visit_node(struct discovery *discovery, struct mad_fabric_node *node)
 {
 	unsigned read = discovery->options.read;
 	struct visit *visit = calloc(1, sizeof(*visit));

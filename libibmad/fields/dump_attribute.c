@@ -11,7 +11,7 @@
 
 static int value_size(const struct field *field)
 {
-	return (field->bits + 7) / 8;
+	return (int)(field->info.bits + 7) / 8;
 }
 
 static void put_label(struct text *text, const char *label, size_t length)
@@ -60,7 +60,7 @@ EXPORT char *mad_dump_field(enum MAD_FIELDS id, char *buf, int bufsz, void *val)
 	if (!field || bufsz < VALUE_COLUMN)
 		return NULL;
 	text = text_begin(buf, bufsz);
-	put_label(&text, field->label, field->label_length);
+	put_label(&text, field->info.label, field->label_length);
 	put_value(&text, field, val);
 	text_end(&text);
 	return buf;
@@ -75,7 +75,7 @@ EXPORT int mad_print_field(enum MAD_FIELDS id, const char *name, void *val)
 	if (!field)
 		return -1;
 	if (!name)
-		name = field->label;
+		name = field->info.label;
 	field->dump(value, sizeof(value), val, value_size(field));
 	if (strlen(name) >= VALUE_COLUMN)
 		return printf("%s:%s\n", name, value);
@@ -100,7 +100,7 @@ static void put_fields(struct text *text, uint8_t *data, unsigned first, unsigne
 		if (!field)
 			continue;
 		text->end--; /* the end of the line fits */
-		put_label(text, field->label, field->label_length);
+		put_label(text, field->info.label, field->label_length);
 		mad_decode_field(data, (enum MAD_FIELDS)id, value);
 		put_value(text, field, value);
 		text->end++;

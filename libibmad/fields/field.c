@@ -119,17 +119,12 @@ EXPORT uint64_t mad_get_field64(void *buf, int base_offs, enum MAD_FIELDS id)
 	return get_number(buf, base_offs, id);
 }
 
-EXPORT uint64_t mad_read_field64(const void *buf, int base_offs, enum MAD_FIELDS id)
+EXPORT uint64_t mad_read_field(const void *buf, int base_offs, enum MAD_FIELDS id)
 {
 	return get_number(buf, base_offs, id);
 }
 
 EXPORT uint32_t mad_get_field(void *buf, int base_offs, enum MAD_FIELDS id)
-{
-	return (uint32_t)get_number(buf, base_offs, id);
-}
-
-EXPORT uint32_t mad_read_field(const void *buf, int base_offs, enum MAD_FIELDS id)
 {
 	return (uint32_t)get_number(buf, base_offs, id);
 }
@@ -159,7 +154,8 @@ EXPORT void mad_read_array(const void *buf, int base_offs, enum MAD_FIELDS id, v
 	const struct field *field = find_field(id);
 
 	if (field)
-		memcpy(value, (const uint8_t *)buf + base_offs + field->byte, field->bits / 8);
+		memcpy(value, (const uint8_t *)buf + base_offs + field->byte,
+		       field->info.bits / 8);
 }
 
 EXPORT void mad_get_array(void *buf, int base_offs, enum MAD_FIELDS id, void *value)
@@ -176,7 +172,7 @@ EXPORT size_t mad_read_text(const void *buf, int base_offs, enum MAD_FIELDS id, 
 
 	if (field) {
 		bytes = (const char *)buf + base_offs + field->byte;
-		length = strnlen(bytes, field->bits / 8);
+		length = strnlen(bytes, field->info.bits / 8);
 	}
 	if (size) {
 		size_t fits = length < size ? length : size - 1;
@@ -193,7 +189,7 @@ EXPORT void mad_set_array(void *buf, int base_offs, enum MAD_FIELDS id, void *va
 	const struct field *field = find_field(id);
 
 	if (field)
-		memcpy((uint8_t *)buf + base_offs + field->byte, value, field->bits / 8);
+		memcpy((uint8_t *)buf + base_offs + field->byte, value, field->info.bits / 8);
 }
 
 /* The caller chooses the type of the value: memcpy() accepts any alignment and any type. */
@@ -238,39 +234,24 @@ EXPORT const char *mad_field_name(enum MAD_FIELDS id)
 	const struct field *field = find_field(id);
 
 	if (field)
-		return field->label;
+		return field->info.label;
 	/* programs compare the names of a range of ids, whose last one may be a marker */
 	return (unsigned)id < IB_FIELD_LAST_ ? "" : NULL;
 }
 
-EXPORT const char *mad_field_constant(enum MAD_FIELDS id)
+EXPORT const struct mad_field *mad_field_info(enum MAD_FIELDS id)
 {
 	const struct field *field = find_field(id);
 
-	return field ? field->constant : NULL;
-}
-
-EXPORT unsigned mad_field_bits(enum MAD_FIELDS id)
-{
-	const struct field *field = find_field(id);
-
-	return field ? field->bits : 0;
-}
-
-EXPORT const char *mad_field_attribute(enum MAD_FIELDS id)
-{
-	const struct field *field = find_field(id);
-
-	return field ? attribute_names[field->attribute] : NULL;
+	return field ? &field->info : NULL;
 }
 
 /* Whether a field has the name "constant", "label" or "attribute.label". */
-static int goes_by(const struct field *field, const char *name)
+static int goes_by(const struct mad_field *field, const char *name)
 {
-	const char *attribute = attribute_names[field->attribute];
-	size_t length = strlen(attribute);
+	size_t length = strlen(field->attribute);
 
-	if (!strncmp(name, attribute, length) && name[length] == '.')
+	if (!strncmp(name, field->attribute, length) && name[length] == '.')
 		name += length + 1;
 	return !strcmp(name, field->label) || !strcmp(name, field->constant);
 }
@@ -280,33 +261,21 @@ EXPORT enum MAD_FIELDS mad_field_by_name(const char *name)
 	enum MAD_FIELDS id;
 
 	for (id = IB_NO_FIELD; name && id < FIELD_NUMBERS; id++)
-		if (find_field(id) && goes_by(&field_table[id], name))
+		if (find_field(id) && goes_by(&field_table[id].info, name))
 			return id;
 	return IB_NO_FIELD;
 }
 
-EXPORT enum MAD_FIELDS mad_attribute_next_field(const char *attribute, enum MAD_FIELDS id)
+EXPORT enum MAD_FIELDS mad_field_next(const char *attribute, enum MAD_FIELDS id)
 {
 	/* the numbers may be no fields */
 	unsigned next = (unsigned)id;
 
-	if (!attribute || next >= FIELD_NUMBERS)
+	if (next >= FIELD_NUMBERS)
 		return IB_NO_FIELD;
 	while (++next < FIELD_NUMBERS)
 		if (find_field((enum MAD_FIELDS)next) &&
-		    !strcmp(attribute_names[field_table[next].attribute], attribute))
+		    (!attribute || !strcmp(field_table[next].info.attribute, attribute)))
 			return (enum MAD_FIELDS)next;
 	return IB_NO_FIELD;
-}
-
-EXPORT const char *mad_attribute_next(const char *attribute)
-{
-	unsigned i;
-
-	if (!attribute)
-		return attribute_names[0];
-	for (i = 0; i + 1 < ATTRIBUTE_COUNT; i++)
-		if (!strcmp(attribute_names[i], attribute))
-			return attribute_names[i + 1];
-	return NULL;
 }

@@ -2,11 +2,10 @@
 
 #include "fields/field_table.h"
 
-const char *const attribute_names[ATTRIBUTE_COUNT] = {
-#define ATTRIBUTE(attribute, name) [ATTR_##attribute] = name,
+/* The names of the attributes in the specification. */
+#define ATTRIBUTE(attribute, name) static const char name_of_##attribute[] = name;
 #include "fields/attributes.def"
 #undef ATTRIBUTE
-};
 
 /*
  * The number of the bit from the most significant bit of the word: rows count from the least
@@ -43,15 +42,15 @@ const struct position field_positions[FIELD_NUMBERS] = {
 
 #define ROW(attr, id, name, offset_bits, width, text, printer)                               \
 	[id] = {                                                                             \
-		.label = (text),                                                             \
-		.constant = (name),                                                          \
+		.info = {.constant = (name),                                                 \
+			 .label = (text),                                                    \
+			 .attribute = name_of_##attr,                                        \
+			 .bits = (width)},                                                   \
 		.dump = mad_dump_##printer,                                                  \
-		.bits = (width),                                                             \
 		.byte = (width) >= 32                                                        \
 				? (offset_bits) / 8                                          \
 				: (offset_bits) / 32 * 4 + FROM_TOP(offset_bits, width) / 8, \
 		.label_length = sizeof(text) - 1,                                            \
-		.attribute = ATTR_##attr,                                                    \
 	},
 
 const struct field field_table[FIELD_NUMBERS] = {

@@ -36,9 +36,6 @@ enum {
 #undef FIELD_OVERLAPS
 #define FIELD_NUMBERS (MAD_OWN_FIELD_FIRST + OWN_ROWS)
 
-/* The names of the attributes in the specification. */
-extern const char *const attribute_names[ATTRIBUTE_COUNT];
-
 /*
  * The position of a field, prepared for reading. It has eight bytes, which one load reads: a
  * discovery of a fabric spends most of its time in reading fields.
@@ -55,13 +52,10 @@ struct position {
 
 /* The other properties of a field. A row whose bits are 0 is no field. */
 struct field {
-	const char *label;
-	const char *constant;
+	struct mad_field info;
 	ib_mad_dump_fn *dump;
-	uint16_t bits;
 	uint16_t byte; /* the first byte on the wire */
 	uint8_t label_length;
-	uint8_t attribute;
 };
 
 /* hidden, so that the address is not loaded from the global offset table */
@@ -73,7 +67,7 @@ extern const struct field field_table[FIELD_NUMBERS];
 /* The row of a number; NULL if the number is no field. */
 static inline const struct field *find_field(enum MAD_FIELDS id)
 {
-	if ((unsigned)id >= FIELD_NUMBERS || !field_table[id].bits)
+	if ((unsigned)id >= FIELD_NUMBERS || !field_table[id].info.bits)
 		return NULL;
 	return &field_table[id];
 }

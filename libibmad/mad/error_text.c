@@ -215,7 +215,11 @@ static const struct {
 	{EOPNOTSUPP, "a request of more than one MAD was redirected"},
 	{ENOMEM, "out of memory"},
 	{ENXIO, "no SM is known"},
+	{EBUSY, "another operation of the object has not ended"},
+	{EDEADLK, "called from a callback"},
+	{ENOENT, "it is complete, or does not exist"},
 	{ETIME, "the time limit is over"},
+	{ETIMEDOUT, "the time is over"},
 	{ENETDOWN, "the link of the local port is down"},
 	{EBADMSG, "the response is malformed"},
 	{EPROTO, "the records of the response are too short"},
@@ -267,6 +271,10 @@ static void put_call_failure(struct text *text, const struct mad_failure *failur
 	} else if (failure->kind == MAD_FAILURE_REGISTER) {
 		put_class(text, failure->mgmt_class);
 		text_string(text, ": the class cannot be registered: ");
+		if (error == EADDRINUSE) {
+			text_string(text, "another agent on the port has it");
+			return;
+		}
 	} else if (put_known(text, error)) {
 		return;
 	}
@@ -295,6 +303,10 @@ static void put_request_failure(struct text *text, const struct mad_failure *fai
 		text_string(text, ": the class is not registered on the port");
 		return;
 	}
+	if (error == ENETDOWN) { /* of a registration at the SA */
+		text_string(text, "the local port is not active, or has no SM");
+		return;
+	}
 	/* EINVAL after a transmission is an error of the kernel */
 	if (!(error == EINVAL && failure->transmissions) && put_known(text, error))
 		return;
@@ -310,25 +322,11 @@ static void put_failure(struct text *text, const struct mad_failure *failure)
 		put_call_failure(text, failure);
 }
 
-EXPORT const char *mad_reply_text(const struct mad_reply *reply, char *buffer, size_t size)
-{
-	const struct mad_failure failure = {
-		.error = reply->error,
-		.mgmt_class = reply->mad ? reply->mad[1] : 0,
-		.status = reply->status,
-		.transmissions = reply->transmissions,
-		.elapsed_ms = reply->elapsed_ms,
-	};
-	struct text text = begin(buffer, size);
-
-	put_failure(&text, &failure);
-	return end(&text, buffer);
-}
-
-EXPORT const char *mad_last_failure_text(char *buffer, size_t size)
+EXPORT const char *mad_failure_text(const struct mad_failure *failure, char *buffer,
+				    size_t size)
 {
 	struct text text = begin(buffer, size);
 
-	put_failure(&text, mad_last_failure());
+	put_failure(&text, failure ? failure : mad_last_failure());
 	return end(&text, buffer);
 }

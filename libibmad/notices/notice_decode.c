@@ -3,6 +3,7 @@
 /* Decodes notices (IBA 13.4.8.2, 14.2.5.1). */
 
 #include "base/export.h"
+#include "base/report.h"
 #include "mad/layout.h"
 
 #include <infiniband/mad_notice.h>
@@ -122,14 +123,10 @@ static void decode_details(struct mad_notice *notice, const uint8_t *raw)
 	}
 }
 
-EXPORT int mad_notice_decode(const void *raw, size_t size, struct mad_notice *notice)
+static void decode(const void *raw, size_t raw_size, struct mad_notice *notice)
 {
-	if (!raw || !notice)
-		return -EINVAL;
-	memset(notice, 0, sizeof(*notice));
-	if (size < NOTICE_SIZE)
-		return -EBADMSG;
-	memcpy(notice->raw, raw, size < sizeof(notice->raw) ? size : sizeof(notice->raw));
+	memcpy(notice->raw, raw,
+	       raw_size < sizeof(notice->raw) ? raw_size : sizeof(notice->raw));
 	notice->kind = MAD_NOTICE_TRAP;
 	notice->generic = (notice->raw[0] & GENERIC) != 0;
 	notice->type = notice->raw[0] & 0x7f;
@@ -141,5 +138,18 @@ EXPORT int mad_notice_decode(const void *raw, size_t size, struct mad_notice *no
 	memcpy(notice->issuer_gid, notice->raw + ISSUER_GID_OFFS, sizeof(notice->issuer_gid));
 	if (notice->generic)
 		decode_details(notice, notice->raw);
-	return 0;
+}
+
+EXPORT int mad_notice_decode(const void *raw, size_t raw_size, struct mad_notice *notice,
+			     size_t size)
+{
+	struct mad_notice decoded = {0};
+
+	if (!raw || !notice)
+		return failure_of_call(0, -EINVAL);
+	if (raw_size >= NOTICE_SIZE)
+		decode(raw, raw_size, &decoded);
+	memset(notice, 0, size);
+	memcpy(notice, &decoded, size < sizeof(decoded) ? size : sizeof(decoded));
+	return raw_size < NOTICE_SIZE ? failure_of_call(0, -EBADMSG) : 0;
 }

@@ -4,6 +4,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
+#include "base/reserved.h"
 #include "calls/engine.h"
 #include "notices/notices_state.h"
 
@@ -15,30 +16,46 @@
 
 /* --- the end -------------------------------------------------------------------- */
 
-/*
- * The program, in the callback or in other threads, may read the counts until the callback
- * returns.
- */
-static void stop_server(struct mad_notices *notices)
+/* The registration and the server have ended: the last callback. */
+static void finish(struct mad_notices *notices)
 {
-	struct mad_server *server = notices->server;
-	int cancel_state = engine_reenter(notices->engine);
+	const struct mad_notice notice = {.kind = MAD_NOTICE_END,
+					  .error = notices->end.error,
+					  .status = notices->end_status};
 
-	notices->last_server = server_stats(server);
-	notices->server = NULL;
-	engine_leave(notices->engine, cancel_state);
-	mad_server_stop(server);
+	if (notice.error)
+		failure_store(&notices->end);
+	notices_tell(notices, &notice);
+	free(notices);
 }
 
 static void end(struct registration *registration, int error, unsigned status)
 {
 	struct mad_notices *notices = notices_of(registration);
-	const struct mad_notice notice = {
-		.kind = MAD_NOTICE_END, .error = error, .status = status};
 
-	stop_server(notices);
-	notices_tell(notices, &notice);
-	free(notices);
+	if (error)
+		notices->end = *mad_last_failure();
+	notices->end_status = status;
+	notices->ended = true;
+	if (notices->server)
+		mad_server_stop(notices->server);
+	else
+		finish(notices);
+}
+
+/*
+ * The program, in the callback or in other threads, may read the counts until the callback
+ * returns.
+ */
+void notices_server_ended(struct mad_notices *notices)
+{
+	int cancel_state = engine_reenter(notices->engine);
+
+	notices->last_server = server_stats(notices->server);
+	notices->server = NULL;
+	engine_leave(notices->engine, cancel_state);
+	if (notices->ended)
+		finish(notices);
 }
 
 /* --- the subscription ----------------------------------------------------------- */
@@ -102,9 +119,8 @@ static int take_options(struct mad_notices *notices, const struct mad_notices_op
 {
 	struct registration *subscription = &notices->subscription;
 
-	for (unsigned i = 0; i < sizeof(options->reserved) / sizeof(*options->reserved); i++)
-		if (options->reserved[i])
-			return -EINVAL;
+	if (!is_reserved(options->reserved))
+		return -EINVAL;
 	if (options->check_ms > INTERVAL_MAX_MS || options->poll_ms > INTERVAL_MAX_MS)
 		return -EINVAL;
 	subscription->check_us =
@@ -134,8 +150,9 @@ static int start_parts(struct mad_notices *notices, unsigned limit)
 
 	ret = engine_enter(engine, &cancel_state);
 	if (ret)
-		return ret;
+		return failure_of_call(0, ret);
 	ret = keeper_make(engine, &missing);
+	failure_of_call(missing, ret);
 	port_unlock(engine->port);
 	if (missing)
 		report_class("mad_notices_start", missing);
@@ -156,19 +173,19 @@ EXPORT int mad_notices_start(struct mad_async *async, const struct mad_notices_o
 	int ret;
 
 	if (!async || !callback || !notices)
-		return -EINVAL;
+		return failure_of_call(0, -EINVAL);
 	if (!options)
 		options = &defaults;
 	started = calloc(1, sizeof(*started));
 	if (!started)
-		return -ENOMEM;
+		return failure_of_call(0, -ENOMEM);
 	started->subscription.ops = &subscription_ops;
 	started->subscription.slots = started->slots;
 	started->engine = async;
 	started->callback = callback;
 	started->arg = arg;
 	*notices = started; /* before the first callback */
-	ret = take_options(started, options);
+	ret = failure_of_call(0, take_options(started, options));
 	if (!ret)
 		ret = start_parts(started, options->limit);
 	if (ret) {
@@ -192,9 +209,9 @@ EXPORT int mad_notices_get_stats(struct mad_notices *notices, struct mad_notices
 	int cancel_state;
 
 	if (!notices || !stats)
-		return -EINVAL;
+		return failure_of_call(0, -EINVAL);
 	if (engine_enter(notices->engine, &cancel_state))
-		return -ECANCELED;
+		return failure_of_call(0, -ECANCELED);
 	server = notices->last_server;
 	if (notices->server)
 		server = server_stats(notices->server);

@@ -11,6 +11,7 @@
 
 #include "sa/keeper.h"
 
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_notice.h>
 #include <infiniband/mad_sa_records.h>
 #include <infiniband/mad_server.h>
@@ -38,8 +39,11 @@ struct counts {
 struct mad_notices {
 	struct registration subscription;
 	struct mad_async *engine;
-	struct mad_server *server;           /* NULL: it was stopped */
-	struct mad_server_stats last_server; /* its counts when it was stopped */
+	struct mad_server *server;           /* NULL: it has ended */
+	struct mad_server_stats last_server; /* its counts when it ended */
+	bool ended;                          /* the subscription has ended: */
+	struct mad_failure end;              /* its failure, or zeros */
+	unsigned end_status;
 	mad_notice_fn *callback;
 	void *arg;
 	struct counts counts;
@@ -59,6 +63,11 @@ static inline void notices_tell(struct mad_notices *notices, const struct mad_no
 	notices->callback(notices, notice, notices->arg);
 }
 
+/* --- notices.c -------------------------------------------------------------------- */
+
+/* In the last callback of the server. */
+void notices_server_ended(struct mad_notices *notices);
+
 /* --- subscription.c --------------------------------------------------------------- */
 
 /* 0, or -EINVAL: the filter has a value that InformInfo cannot have. */
@@ -74,6 +83,6 @@ bool subscription_is_record(struct registration *registration, unsigned index,
 /* --- reports.c -------------------------------------------------------------------- */
 
 /* The callback of the server: hands out the report, and confirms it. */
-void report_came(struct mad_server *server, struct mad_request *request, void *arg);
+void report_came(struct mad_server *server, struct mad_request *request, int error, void *arg);
 
 #endif

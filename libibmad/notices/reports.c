@@ -49,12 +49,17 @@ static void confirm(struct mad_notices *notices, struct mad_request *request, un
 		notices->counts.confirmed++;
 }
 
-void report_came(struct mad_server *server, struct mad_request *request, void *arg)
+void report_came(struct mad_server *server, struct mad_request *request, int error, void *arg)
 {
 	struct mad_notices *notices = arg;
 	struct mad_notice notice;
 
 	(void)server;
+	(void)error; /* the registration has the same */
+	if (!request) {
+		notices_server_ended(notices);
+		return;
+	}
 	if (request->attribute != IB_SA_ATTR_NOTICE) {
 		notices->counts.malformed++;
 		confirm(notices, request, IB_MAD_STS_METHOD_ATTR_NOT_SUPPORTED);
@@ -69,7 +74,7 @@ void report_came(struct mad_server *server, struct mad_request *request, void *a
 		notices->counts.duplicates++;
 	} else {
 		notices->counts.reports++;
-		mad_notice_decode(request->data, REPORT_SIZE, &notice);
+		mad_notice_decode(request->data, REPORT_SIZE, &notice, sizeof(notice));
 		notices_tell(notices, &notice);
 	}
 	confirm(notices, request, 0);

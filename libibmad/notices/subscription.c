@@ -3,6 +3,8 @@
 /* The subscription at the SA: a Set of InformInfo (IBA 13.4.8.3) for each filter. */
 
 #include "mad/layout.h"
+
+#include "base/reserved.h"
 #include "notices/notices_state.h"
 
 #include <errno.h>
@@ -34,6 +36,8 @@ int inform_info_init(struct inform_info *info, const struct mad_notice_filter *f
 	unsigned begin = chosen(filter, MAD_NOTICE_BY_LIDS, filter->lid_begin, ALL);
 	unsigned end = chosen(filter, MAD_NOTICE_BY_LIDS, filter->lid_end, 0);
 
+	if (!is_reserved(filter->reserved))
+		return -EINVAL;
 	if (filter->by & ~(unsigned)BY_ALL || type > ALL || trap > ALL ||
 	    producer > ALL_PRODUCERS || begin > ALL || end > ALL ||
 	    (filter->by & MAD_NOTICE_BY_LIDS && (!begin || begin > end)))

@@ -222,7 +222,7 @@ void port_fail(struct ibmad_port *port, int error)
 	if (!port->gone)
 		port->gone = error;
 	port_cancel_all(port, port->gone);
-	servers_forget(&port->servers);
+	servers_end(&port->servers, -port->gone);
 	waiters_wake_all(&port->waiters);
 	port_tell_all_engines(port);
 }

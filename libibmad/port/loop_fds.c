@@ -25,6 +25,7 @@ void listener_init(struct listener *listener)
 	list_init(&listener->completed);
 	list_init(&listener->arrived);
 	list_init(&listener->refused);
+	list_init(&listener->ended);
 }
 
 /* --- descriptors ---------------------------------------------------------------- */
@@ -92,23 +93,27 @@ void listener_watch(struct listener *listener, int handle, bool watch)
 
 /* --- work ----------------------------------------------------------------------- */
 
-bool listener_has_own_work(const struct listener *listener, bool gone)
+static bool has_callbacks(const struct listener *listener)
 {
 	return !list_is_empty(&listener->completed) || !list_is_empty(&listener->arrived) ||
-	       !list_is_empty(&listener->refused) || listener->calls ||
-	       (gone && !listener->open);
+	       !list_is_empty(&listener->ended) || listener->calls;
+}
+
+bool listener_has_own_work(const struct listener *listener, bool gone)
+{
+	return has_callbacks(listener) || !list_is_empty(&listener->refused) ||
+	       (gone && listener_is_empty(listener));
 }
 
 /* Work that another thread is doing is not announced. */
 bool listener_has_work(const struct listener *listener, const struct port_work *work)
 {
-	if (!listener->processing && (!list_is_empty(&listener->completed) ||
-				      !list_is_empty(&listener->arrived) || listener->calls))
+	if (!listener->processing && has_callbacks(listener))
 		return true;
 	if (!listener->serving && (!list_is_empty(&listener->refused) ||
 				   (work->now && listener_serves_port(listener))))
 		return true;
-	return work->gone && !listener->open;
+	return work->gone && listener_is_empty(listener);
 }
 
 int64_t listener_next(const struct listener *listener, const struct port_work *work)

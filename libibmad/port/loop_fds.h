@@ -35,9 +35,10 @@ struct listener {
 	struct list completed; /* requests that are to be called back */
 	struct list arrived;   /* requests of others that no callback got yet */
 	struct list refused;   /* requests of others that get BUSY */
+	struct list ended;     /* servers whose last callback is to come */
 	bool calls;            /* operations of the engine have functions to be called */
 	unsigned open;         /* requests that were not called back */
-	unsigned servers;      /* servers that were not stopped */
+	unsigned servers;      /* servers that had no last callback */
 	unsigned serving;      /* threads that do the work of the port */
 	bool processing;       /* a thread calls back, or waits in mad_async_wait() */
 	pthread_t processor;   /* processing: the thread */
@@ -70,6 +71,12 @@ void listener_close(struct listener *listener);
 static inline bool listener_has_alarm(const struct listener *listener)
 {
 	return listener->alarm.poll_fd >= 0;
+}
+
+/* Whether all requests and operations were called back, and all servers for the last time. */
+static inline bool listener_is_empty(const struct listener *listener)
+{
+	return !listener->open && !listener->servers && !listener->calls;
 }
 
 /* Whether mad_async_wait() is to return. */

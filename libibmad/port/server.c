@@ -5,6 +5,7 @@
 #include "mad/layout.h"
 
 #include <infiniband/umad.h>
+#include <errno.h>
 #include <stdlib.h>
 
 /* The requests of a server at most, in bytes. */
@@ -142,7 +143,7 @@ void held_request_free(struct held_request *held)
 	free(held);
 }
 
-/* --- forgetting ----------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------------- */
 
 static void drop(struct held_request *held, bool refused)
 {
@@ -172,29 +173,33 @@ static void drop_all(struct list *queue, const struct mad_server *server, bool r
 	}
 }
 
-void server_forget(struct mad_server *server)
+void server_close(struct mad_server *server)
 {
-	if (!server->listener)
-		return;
+	server->ended = true;
 	drop_all(&server->listener->arrived, server, false);
 	drop_all(&server->listener->refused, server, true);
 }
 
-void servers_forget(const struct list *servers)
+void server_end(struct mad_server *server, int error)
+{
+	if (server->ended)
+		return;
+	server_close(server);
+	server->error = error;
+	list_add_last(&server->listener->ended, &server->last);
+}
+
+void servers_end(const struct list *servers, int error)
 {
 	list_for_each (entry, servers)
-		server_forget(server_at(entry));
+		server_end(server_at(entry), error);
 }
 
 void servers_inherit(const struct list *servers)
 {
-	list_for_each (entry, servers) {
-		server_forget(server_at(entry));
-		server_at(entry)->inherited = true;
+	list_for_each (entry, servers)
 		server_at(entry)->agent = -1;
-		if (server_at(entry)->listener)
-			server_at(entry)->listener->servers = 0;
-	}
+	servers_end(servers, -ECANCELED);
 }
 
 /* --- messages ------------------------------------------------------------------- */
@@ -242,7 +247,9 @@ bool server_receive(struct mad_server *server, const uint8_t *umad, int length)
 	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
 	const uint8_t *mad = packet_mad(umad);
 
-	if (length >= 24 && header->status && is_response(mad))
+	if (server->ended)
+		server->stats.dropped++;
+	else if (length >= 24 && header->status && is_response(mad))
 		server->stats.failed++; /* the kernel has given up a response by RMPP */
 	else if (length >= 24 && is_response(mad))
 		return false;

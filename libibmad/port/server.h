@@ -17,10 +17,12 @@
 struct mad_server {
 	struct list all;           /* in the port's */
 	int agent;                 /* -1: unregistered */
-	struct listener *listener; /* of the engine; NULL: the server was stopped */
+	struct listener *listener; /* of the engine; NULL: after the last callback */
 	struct ibmad_port *port;
 	struct mad_async *engine;
-	bool inherited; /* in a child of fork(): the agent is the parent's */
+	struct list last; /* in the listener's, when the last callback is to come */
+	bool ended;       /* no request comes any more */
+	int error;        /* ended: 0, or a negative errno */
 	mad_server_fn *callback;
 	void *arg;
 	bool rmpp;
@@ -29,7 +31,6 @@ struct mad_server {
 	unsigned open;    /* requests that are queued or held */
 	unsigned refused; /* requests that wait for BUSY */
 	unsigned users;   /* threads that use the server with the lock released */
-	bool calling;     /* one of them is in the callback */
 	size_t bytes;     /* of requests */
 	struct mad_server_stats stats;
 	unsigned bucket_count;
@@ -46,7 +47,7 @@ struct held_request {
 
 /* A server without an agent that holds "limit" requests at most; NULL: no memory. */
 struct mad_server *server_new(unsigned limit);
-/* After the caller's last use of a server: frees the server if it is stopped and unused. */
+/* After the caller's last use of a server: frees the server if it has ended and is unused. */
 void server_release(struct mad_server *server);
 
 /* The result of mad_server_get_stats(). */
@@ -63,10 +64,12 @@ struct mad_server *server_find(const struct list *servers, uint32_t agent);
 /* Takes a message for the server's agent. false: it is a response, and for the inbox. */
 bool server_receive(struct mad_server *server, const uint8_t *umad, int length);
 
-/* Drops the requests that no callback got. */
-void server_forget(struct mad_server *server);
-void servers_forget(const struct list *servers);
-/* In a child of fork(): the servers stop, their agents are the parent's. */
+/* Drops the requests that no callback got. No others come. */
+void server_close(struct mad_server *server);
+/* The same; then the engine calls back for the last time, with the error. */
+void server_end(struct mad_server *server, int error);
+void servers_end(const struct list *servers, int error);
+/* In a child of fork(): the servers end, their agents are the parent's. */
 void servers_inherit(const struct list *servers);
 
 /* Frees a request that is neither queued nor held any more. */

@@ -283,6 +283,7 @@ static INLINE int request_make(struct request *request, const struct request_set
 	if (header->addr.grh_present)
 		header->addr.gid_index = (uint8_t)settings->gid_index;
 	transmissions_init(&request->transmissions, (uint32_t)trid, (uint8_t)mgmt_class);
+	request->transmissions.method = (uint8_t)rpc->method;
 	request_set_attempts(request, settings, mgmt_class, (uint8_t)rpc->method, rpc->timeout,
 			     large);
 	if (size)

@@ -54,6 +54,7 @@ struct transmissions {
 	bool timed_out;  /* the kernel gave up a transmission with the request's own ID */
 	bool chosen;     /* the caller chose the request's own ID by hand */
 	bool renumbered; /* the kernel refused an ID; the packet to write has a new one */
+	uint8_t method;  /* of the request; its buffer has that of the response, later */
 };
 
 /* An ID that a caller chose, and when its rest ends, in seconds. */

@@ -61,6 +61,7 @@ static void finish(struct registration *registration, int error, unsigned status
 
 	engine->registrations--;
 	engine_leave(engine, cancel_state);
+	registration_store_failure(registration, error);
 	registration->ops->end(registration, error, status);
 }
 

@@ -18,6 +18,7 @@
 
 #include "calls/engine.h"
 
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_notice.h>
 #include <infiniband/mad_sa.h>
 #include <stdatomic.h>
@@ -97,6 +98,7 @@ struct registration {
 	unsigned missed;  /* so many checks have not found it since one found it */
 	int set_error;    /* the first error of the present or the latest round */
 	unsigned set_status;
+	struct mad_failure failure; /* the failure of set_error */
 	int64_t round_begin, round_end;
 	unsigned retry_ms; /* 0: the latest round had no error */
 	int64_t renew_at;  /* NEVER: when a check finds that the SA has forgotten it */
@@ -154,6 +156,8 @@ void registration_start_round(struct registration *registration, bool registers)
 void registration_cancel(struct registration *registration);
 /* A round must begin at once. */
 void registration_renew(struct registration *registration);
+/* Before a callback that reports an error of the registration. */
+void registration_store_failure(const struct registration *registration, int error);
 /* Tells the program the state of the registration, if it has changed, or always. */
 void registration_tell(struct registration *registration, int error, unsigned status,
 		       bool always);

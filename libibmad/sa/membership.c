@@ -4,6 +4,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
+#include "base/reserved.h"
 #include "sa/keeper.h"
 
 #include <errno.h>
@@ -96,6 +97,23 @@ static bool is_record(struct registration *registration, unsigned index, const v
 
 /* --- callbacks -------------------------------------------------------------------- */
 
+static void call_back(struct mad_membership *membership,
+		      const struct mad_membership_state *state)
+{
+	const struct mad_failure failure = {
+		.error = state->error,
+		.mgmt_class = IB_SA_CLASS,
+		.method = state->kind == MAD_MEMBERSHIP_END ? IB_MAD_METHOD_DELETE
+							    : IB_MAD_METHOD_SET,
+		.attribute = IB_SA_ATTR_MCRECORD,
+		.status = state->status,
+	};
+
+	if (state->error)
+		failure_store(&failure);
+	membership->callback(membership, state, membership->arg);
+}
+
 static void tell(struct registration *registration, const struct registration_result *result)
 {
 	struct mad_membership *membership = membership_of(registration);
@@ -117,7 +135,7 @@ static void tell(struct registration *registration, const struct registration_re
 		membership->has_granted = true;
 		membership->granted_now = false;
 	}
-	membership->callback(membership, &state, membership->arg);
+	call_back(membership, &state);
 }
 
 static void end(struct registration *registration, int error, unsigned status)
@@ -130,7 +148,7 @@ static void end(struct registration *registration, int error, unsigned status)
 		.record = membership->has_granted ? &membership->granted : NULL,
 	};
 
-	membership->callback(membership, &state, membership->arg);
+	call_back(membership, &state);
 	free(membership);
 }
 
@@ -159,20 +177,38 @@ static int start(struct mad_async *engine, struct mad_membership *membership, in
 	return ret;
 }
 
+static int fail(int error)
+{
+	const struct mad_failure failure = {
+		.error = error,
+		.mgmt_class = IB_SA_CLASS,
+		.method = IB_MAD_METHOD_SET,
+		.attribute = IB_SA_ATTR_MCRECORD,
+	};
+
+	failure_store(&failure);
+	return error;
+}
+
+static bool are_valid(const struct mad_membership_options *options)
+{
+	return options && options->member && options->join_state &&
+	       options->join_state <= 0xf && is_reserved(options->reserved);
+}
+
 EXPORT int mad_membership_start(struct mad_async *async,
-				const struct umad_sa_mcmember_record *member,
-				uint64_t component_mask, unsigned join_state,
+				const struct mad_membership_options *options,
 				mad_membership_fn *callback, void *arg,
 				struct mad_membership **membership)
 {
 	struct mad_membership *started;
 	int missing = 0, ret;
 
-	if (!async || !member || !callback || !membership || !join_state || join_state > 0xf)
-		return -EINVAL;
+	if (!async || !callback || !membership || !are_valid(options))
+		return fail(-EINVAL);
 	started = calloc(1, sizeof(*started));
 	if (!started)
-		return -ENOMEM;
+		return fail(-ENOMEM);
 	started->registration.ops = &membership_ops;
 	started->registration.slots = &started->slot;
 	started->registration.slot_count = 1;
@@ -180,18 +216,18 @@ EXPORT int mad_membership_start(struct mad_async *async,
 	started->registration.check_us = KEEPER_CHECK_US;
 	started->callback = callback;
 	started->arg = arg;
-	started->mask = component_mask | GROUP_AND_MEMBER;
-	memcpy(&started->request, member, RECORD_SIZE);
-	umad_sa_mcm_set_join_state(&started->request, (uint8_t)join_state);
+	started->mask = options->component_mask | GROUP_AND_MEMBER;
+	memcpy(&started->request, options->member, RECORD_SIZE);
+	umad_sa_mcm_set_join_state(&started->request, (uint8_t)options->join_state);
 	*membership = started; /* before the first callback */
 	ret = start(async, started, &missing);
-	if (ret) {
-		*membership = NULL;
-		free(started);
-	}
+	if (!ret)
+		return 0;
+	*membership = NULL;
+	free(started);
 	if (missing)
 		report_class("mad_membership_start", missing);
-	return ret;
+	return fail(ret);
 }
 
 EXPORT void mad_membership_stop(struct mad_membership *membership)

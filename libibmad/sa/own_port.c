@@ -12,17 +12,17 @@
 static void decode(const uint8_t *info, struct mad_notice_port *port)
 {
 	*port = (struct mad_notice_port){
-		.state = mad_read_field(info, 0, IB_PORT_STATE_F),
-		.physical_state = mad_read_field(info, 0, IB_PORT_PHYS_STATE_F),
-		.lid = mad_read_field(info, 0, IB_PORT_LID_F),
-		.lmc = mad_read_field(info, 0, IB_PORT_LMC_F),
-		.sm_lid = mad_read_field(info, 0, IB_PORT_SMLID_F),
-		.sm_sl = mad_read_field(info, 0, IB_PORT_SMSL_F),
-		.gid_prefix = mad_read_field64(info, 0, IB_PORT_GID_PREFIX_F),
-		.capability_mask = mad_read_field(info, 0, IB_PORT_CAPMASK_F),
-		.mtu = mad_read_field(info, 0, IB_PORT_NEIGHBOR_MTU_F),
-		.width = mad_read_field(info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F),
-		.speed = mad_read_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F),
+		.state = (uint32_t)mad_read_field(info, 0, IB_PORT_STATE_F),
+		.physical_state = (uint32_t)mad_read_field(info, 0, IB_PORT_PHYS_STATE_F),
+		.lid = (uint32_t)mad_read_field(info, 0, IB_PORT_LID_F),
+		.lmc = (uint32_t)mad_read_field(info, 0, IB_PORT_LMC_F),
+		.sm_lid = (uint32_t)mad_read_field(info, 0, IB_PORT_SMLID_F),
+		.sm_sl = (uint32_t)mad_read_field(info, 0, IB_PORT_SMSL_F),
+		.gid_prefix = mad_read_field(info, 0, IB_PORT_GID_PREFIX_F),
+		.capability_mask = (uint32_t)mad_read_field(info, 0, IB_PORT_CAPMASK_F),
+		.mtu = (uint32_t)mad_read_field(info, 0, IB_PORT_NEIGHBOR_MTU_F),
+		.width = (uint32_t)mad_read_field(info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F),
+		.speed = (uint32_t)mad_read_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F),
 	};
 }
 
@@ -99,7 +99,7 @@ static void read_came(struct mad_async *async, const struct mad_reply *reply, vo
 	keeper->read_error = reply->error;
 	if (!reply->error && reply->data_size >= IB_SMP_DATA_SIZE) {
 		if (keeper->wants_guid) {
-			keeper->guid = mad_read_field64(reply->data, 0, IB_NODE_PORT_GUID_F);
+			keeper->guid = mad_read_field(reply->data, 0, IB_NODE_PORT_GUID_F);
 		} else {
 			decode(reply->data, &port);
 			take_port(keeper, &port);

@@ -86,8 +86,7 @@ static int submit(struct sa_keeper *keeper)
 		query.record = &inform;
 		query.record_size = offsetof(struct mad_sa_inform_info_record, pad);
 	}
-	return mad_sa_submit(keeper->engine, IB_MAD_METHOD_GET_TABLE, &query, check_came,
-			     keeper, &keeper->check_id);
+	return mad_sa_submit(keeper->engine, &query, check_came, keeper, &keeper->check_id);
 }
 
 void record_check_start(struct sa_keeper *keeper, int64_t now)
@@ -104,7 +103,7 @@ void record_check_cancel(struct sa_keeper *keeper)
 {
 	keeper->stale = true;
 	if (keeper->checking)
-		mad_sa_cancel(keeper->engine, keeper->check_id);
+		mad_async_cancel(keeper->engine, keeper->check_id);
 }
 
 /* --- the response ----------------------------------------------------------------- */
@@ -112,7 +111,7 @@ void record_check_cancel(struct sa_keeper *keeper)
 static bool has_record(struct registration *registration, unsigned index,
 		       const struct mad_sa_table *table)
 {
-	for (size_t i = 0; i < mad_sa_table_count(table); i++)
+	for (size_t i = 0; i < table->count; i++)
 		if (registration->ops->is_record(registration, index,
 						 mad_sa_table_record(table, i)))
 			return true;

@@ -7,6 +7,7 @@
 
 #include "sa/keeper.h"
 
+#include "base/report.h"
 #include "calls/options.h"
 
 #include <errno.h>
@@ -14,6 +15,14 @@
 /* The interval after a round that failed; it doubles after each further failure. */
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 8000
+
+void registration_store_failure(const struct registration *registration, int error)
+{
+	if (error && error == registration->set_error)
+		failure_store(&registration->failure);
+	else
+		failure_of_call(IB_SA_CLASS, error);
+}
 
 void registration_tell(struct registration *registration, int error, unsigned status,
 		       bool always)
@@ -30,6 +39,7 @@ void registration_tell(struct registration *registration, int error, unsigned st
 	registration->told = true;
 	registration->told_error = error;
 	registration->told_status = status;
+	registration_store_failure(registration, error);
 	registration->ops->tell(registration, &result);
 }
 
@@ -83,6 +93,7 @@ static void note_error(struct registration *registration, int error, unsigned st
 		return;
 	registration->set_error = error;
 	registration->set_status = status;
+	registration->failure = *mad_last_failure();
 }
 
 static void response_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
@@ -95,8 +106,9 @@ static void response_came(struct mad_async *async, const struct mad_reply *reply
 	(void)async;
 	slot->id = 0;
 	if (!error && !registration->undoing)
-		error = registration->ops->take(registration, index, reply->data,
-						reply->data_size);
+		error = failure_of_call(IB_SA_CLASS,
+					registration->ops->take(registration, index,
+								reply->data, reply->data_size));
 	note_error(registration, error, error == -EIO ? reply->status : 0);
 	if (!--registration->setting)
 		end_round(registration);

@@ -16,38 +16,38 @@ size_t sa_record_size(unsigned attribute);
 
 /* --- sa_table.c ------------------------------------------------------------------- */
 
-struct mad_sa_table {
-	struct mad_message message;
-	size_t count;
-	size_t record_size;
-};
-
 /*
- * Finds the records in table->message. Each record must have "least" bytes at least. 0,
- * -EBADMSG, -EPROTO, -ENOMEM. After an error, the table can only be freed.
+ * Makes a table of the records of a response: of all records, or of one. Each record has
+ * "least" bytes at least. reply NULL: an empty table. 0, -EBADMSG, -EPROTO, -ENOMEM.
  */
-int sa_table_parse(struct mad_sa_table *table, size_t least);
+int sa_table_make(const struct mad_reply *reply, bool for_table, size_t least,
+		  struct mad_sa_table **table);
 
-/* --- sa_query.c: blocking requests and requests on an engine ---------------------- */
+/* --- sa_query.c ------------------------------------------------------------------- */
 
 /* ERR_NO_RECORDS (IBA 15.2.3) in the status field. */
 #define SA_NO_RECORDS (UMAD_SA_STATUS_NO_RECORDS << 8)
 
-/* Whether the query can be sent with that method. */
-bool sa_query_is_valid(const struct mad_sa_query *query, int method);
+/* Whether the query, which may be NULL, can be sent. */
+bool sa_query_is_valid(const struct mad_sa_query *query);
+
+int sa_query_method(const struct mad_sa_query *query);
 
 /* Whether the response to the method is a table. */
 bool sa_query_is_for_table(int method);
 
+/* The GID in the record that stands for that of the port, because it is 0; NULL: none. */
+uint8_t *sa_query_own_gid(const struct mad_sa_query *query, uint8_t *record);
+
 /* The header of the request, without an address. */
-void sa_query_rpc(const struct ibmad_port *port, const struct mad_sa_query *query, int method,
+void sa_query_rpc(const struct ibmad_port *port, const struct mad_sa_query *query,
 		  ib_rpc_t *rpc);
 
-/* Stores a failure that is not that of a request. Returns the error. */
-int sa_query_fail(const struct mad_sa_query *query, int method, int error);
+/* Stores the failure of a call that has sent no request. Returns the error. */
+int sa_query_fail(const struct mad_sa_query *query, int error);
 
-/* The minimum length of a record in the table of the response. */
-size_t sa_query_least(const struct mad_sa_query *query, int method);
+/* The minimum length of a record in the response. */
+size_t sa_query_least(const struct mad_sa_query *query);
 
 /* --- sa_address.c ----------------------------------------------------------------- */
 

@@ -40,8 +40,8 @@ bool sa_address_known(const struct ibmad_port *port, ib_portid_t *sa)
 
 int sa_address_learn(const struct ibmad_port *port, const uint8_t *port_info, ib_portid_t *sa)
 {
-	unsigned lid = mad_read_field(port_info, 0, IB_PORT_SMLID_F);
-	unsigned sl = mad_read_field(port_info, 0, IB_PORT_SMSL_F);
+	unsigned lid = (uint32_t)mad_read_field(port_info, 0, IB_PORT_SMLID_F);
+	unsigned sl = (uint32_t)mad_read_field(port_info, 0, IB_PORT_SMSL_F);
 
 	if (!IB_LID_VALID(lid))
 		return -ENXIO;

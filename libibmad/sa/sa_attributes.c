@@ -5,7 +5,6 @@
 #include "base/export.h"
 #include "sa/sa.h"
 
-#include <infiniband/mad_link.h>
 #include <stddef.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -139,11 +138,6 @@ EXPORT double mad_sa_rate_gbps(uint8_t rate)
 	unsigned code = umad_sa_get_rate_mtu_or_life(rate);
 
 	return code < COUNT(rates) ? rates[code] : 0;
-}
-
-EXPORT unsigned mad_sa_mtu(uint8_t mtu)
-{
-	return mad_link_mtu(umad_sa_get_rate_mtu_or_life(mtu));
 }
 
 EXPORT double mad_sa_lifetime_us(uint8_t pkt_life)

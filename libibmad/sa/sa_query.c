@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Blocking requests to the SA (IBA 15.2, 15.4). */
+/* Queries of the SA (IBA 15.2, 15.4), and the calls of rdma-core for them. */
 
 #include "sa/sa.h"
 
 #include "base/export.h"
 #include "base/report.h"
+#include "base/reserved.h"
 #include "calls/options.h"
 #include "mad/layout.h"
 
 #include <errno.h>
+#include <stddef.h>
+
+int sa_query_method(const struct mad_sa_query *query)
+{
+	return query->method ? query->method : IB_MAD_METHOD_GET_TABLE;
+}
 
 bool sa_query_is_for_table(int method)
 {
 	return method == IB_MAD_METHOD_GET_TABLE || method == IB_MAD_METHOD_GETMULTI;
 }
 
-bool sa_query_is_valid(const struct mad_sa_query *query, int method)
+bool sa_query_is_valid(const struct mad_sa_query *query)
 {
-	switch (method) {
+	if (!query)
+		return false;
+	switch (sa_query_method(query)) {
 	case IB_MAD_METHOD_GETMULTI: /* RMPP can carry it */
 		break;
 	case IB_MAD_METHOD_GET:
@@ -32,15 +41,42 @@ bool sa_query_is_valid(const struct mad_sa_query *query, int method)
 		return false;
 	}
 	return query->attribute <= UINT16_MAX && !query->record == !query->record_size &&
+	       is_reserved(query->reserved) &&
 	       (!query->sa || (query->sa->lid > 0 && query->sa->lid <= UINT16_MAX));
 }
 
-void sa_query_rpc(const struct ibmad_port *port, const struct mad_sa_query *query, int method,
+static bool has_gid(const struct mad_sa_query *query, size_t at, uint64_t component)
+{
+	return query->component_mask & component && query->record_size >= at + 16;
+}
+
+uint8_t *sa_query_own_gid(const struct mad_sa_query *query, uint8_t *record)
+{
+	static const uint8_t zero[16];
+	int method = sa_query_method(query);
+	size_t at;
+
+	if (method != IB_MAD_METHOD_SET && method != IB_MAD_METHOD_DELETE)
+		return NULL;
+	if (query->attribute == IB_SA_ATTR_MCRECORD &&
+	    has_gid(query, offsetof(struct umad_sa_mcmember_record, portgid),
+		    UMAD_SA_MCM_COMP_MASK_PORT_GID))
+		at = offsetof(struct umad_sa_mcmember_record, portgid);
+	else if (query->attribute == IB_SA_ATTR_SERVICERECORD &&
+		 has_gid(query, offsetof(struct mad_sa_service_record, gid),
+			 MAD_SA_SERVICE_GID))
+		at = offsetof(struct mad_sa_service_record, gid);
+	else
+		return NULL;
+	return memcmp(record + at, zero, sizeof(zero)) ? NULL : record + at;
+}
+
+void sa_query_rpc(const struct ibmad_port *port, const struct mad_sa_query *query,
 		  ib_rpc_t *rpc)
 {
 	*rpc = (ib_rpc_t){
 		.mgtclass = IB_SA_CLASS,
-		.method = method,
+		.method = sa_query_method(query),
 		.attr = {.id = query->attribute, .mod = query->modifier},
 		.dataoffs = IB_SA_DATA_OFFS,
 		.datasz = IB_SA_DATA_SIZE,
@@ -50,175 +86,28 @@ void sa_query_rpc(const struct ibmad_port *port, const struct mad_sa_query *quer
 	};
 }
 
-size_t sa_query_least(const struct mad_sa_query *query, int method)
+size_t sa_query_least(const struct mad_sa_query *query)
 {
 	size_t least = sa_record_size(query->attribute);
 
 	/* the response to a MultiPathRecord has PathRecords */
-	if (method == IB_MAD_METHOD_GETMULTI)
+	if (query->method == IB_MAD_METHOD_GETMULTI)
 		return sizeof(struct mad_sa_path_record);
-	return least > query->record_size ? least : query->record_size;
+	if (sa_query_method(query) == IB_MAD_METHOD_GET_TABLE && query->record_size > least)
+		return query->record_size;
+	return least;
 }
 
-int sa_query_fail(const struct mad_sa_query *query, int method, int error)
+int sa_query_fail(const struct mad_sa_query *query, int error)
 {
-	struct mad_failure failure = {
-		.error = error, .mgmt_class = IB_SA_CLASS, .method = (unsigned)method};
+	struct mad_failure failure = {.error = error, .mgmt_class = IB_SA_CLASS};
 
 	if (query) {
+		failure.method = (unsigned)sa_query_method(query);
 		failure.attribute = query->attribute;
-		failure.status = error == -EIO ? query->status : 0;
 	}
 	failure_store(&failure);
 	return error;
-}
-
-/* --- blocking requests ---------------------------------------------------------- */
-
-/* The destination of the next transmission. Returns 0 or a negative errno. */
-static int address(const struct ibmad_port *port, const struct mad_sa_query *query,
-		   bool read_again, ib_portid_t *sa)
-{
-	if (query->sa) {
-		*sa = *query->sa;
-		return 0;
-	}
-	if (!read_again && sa_address_known(port, sa))
-		return 0;
-	return sa_address_read(port, query->timeout_ms, sa);
-}
-
-/*
- * Sends a request. If the SA has another address, sends it there, too. If there is no other SA,
- * the call fails with the failure of the request, not that of the PortInfo.
- */
-static int request_response(const struct ibmad_port *port, struct mad_sa_query *query,
-			    int method, struct mad_message *response)
-{
-	struct mad_failure failure;
-	ib_portid_t sa, to;
-	unsigned moves = 0;
-	ib_rpc_t rpc;
-	int err = address(port, query, false, &sa);
-
-	if (err) {
-		query->status = mad_last_failure()->status;
-		return err;
-	}
-	do {
-		sa_query_rpc(port, query, method, &rpc);
-		to = sa;
-		err = mad_rpc_message(port, &rpc, &to, query->record, query->record_size,
-				      response);
-		query->status = rpc.rstatus;
-		failure = *mad_last_failure();
-		if (query->sa || moves++ == SA_MOVES_MOST ||
-		    !sa_address_is_doubtful(err, query->status))
-			break;
-		to = sa;
-	} while (!address(port, query, true, &sa) && sa.lid != to.lid);
-	if (err)
-		failure_store(&failure);
-	return err;
-}
-
-static bool begin(const struct ibmad_port *port, struct mad_sa_query *query, int method)
-{
-	if (!port || !query || !sa_query_is_valid(query, method))
-		return false;
-	query->status = 0;
-	return true;
-}
-
-static int get_record(const struct ibmad_port *port, struct mad_sa_query *query, int method,
-		      void *record, size_t size)
-{
-	const struct mad_failure before = *mad_last_failure();
-	struct mad_message response = {0};
-	int err;
-
-	if (!begin(port, query, method) || size > IB_SA_DATA_SIZE || (!record && size))
-		return sa_query_fail(query, method, -EINVAL);
-	err = request_response(port, query, method, &response);
-	if (err)
-		return err;
-	if (response.length < IB_SA_DATA_OFFS + size)
-		err = sa_query_fail(query, method, -EBADMSG);
-	else if (size)
-		memcpy(record, response.mad + IB_SA_DATA_OFFS, size);
-	mad_message_free(&response);
-	if (!err)
-		failure_store(&before);
-	return err;
-}
-
-EXPORT int mad_sa_get(const struct ibmad_port *port, struct mad_sa_query *query, void *record,
-		      size_t size)
-{
-	if (!record)
-		return sa_query_fail(query, IB_MAD_METHOD_GET, -EINVAL);
-	return get_record(port, query, IB_MAD_METHOD_GET, record, size);
-}
-
-EXPORT int mad_sa_set(const struct ibmad_port *port, struct mad_sa_query *query, void *record,
-		      size_t size)
-{
-	return get_record(port, query, IB_MAD_METHOD_SET, record, size);
-}
-
-EXPORT int mad_sa_delete(const struct ibmad_port *port, struct mad_sa_query *query,
-			 void *record, size_t size)
-{
-	return get_record(port, query, IB_MAD_METHOD_DELETE, record, size);
-}
-
-static int fill_table(const struct ibmad_port *port, struct mad_sa_query *query, int method,
-		      struct mad_sa_table *table)
-{
-	int err = request_response(port, query, method, &table->message);
-
-	if (err == -EIO && query->status == SA_NO_RECORDS)
-		return 0;
-	if (err)
-		return err;
-	err = sa_table_parse(table, sa_query_least(query, method));
-	return err ? sa_query_fail(query, method, err) : 0;
-}
-
-static int get_table(const struct ibmad_port *port, struct mad_sa_query *query, int method,
-		     struct mad_sa_table **table)
-{
-	const struct mad_failure before = *mad_last_failure();
-	struct mad_sa_table *filled;
-	int err;
-
-	if (table)
-		*table = NULL;
-	if (!table || !begin(port, query, method))
-		return sa_query_fail(query, method, -EINVAL);
-	filled = calloc(1, sizeof(*filled));
-	if (!filled)
-		return sa_query_fail(query, method, -ENOMEM);
-	err = fill_table(port, query, method, filled);
-	if (err) {
-		mad_sa_table_free(filled);
-		return err;
-	}
-	failure_store(&before);
-	*table = filled;
-	return 0;
-}
-
-EXPORT int mad_sa_get_table(const struct ibmad_port *port, struct mad_sa_query *query,
-			    struct mad_sa_table **table)
-{
-	return get_table(port, query, IB_MAD_METHOD_GET_TABLE, table);
-}
-
-EXPORT int mad_sa_get_multi(const struct ibmad_port *port, struct mad_sa_query *query,
-			    struct mad_sa_table **table)
-{
-	return get_table(port, query, IB_MAD_METHOD_GETMULTI, table);
 }
 
 /* --- calls of rdma-core, whose response is one MAD -------------------------------- */

@@ -1,121 +1,105 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Frequent requests for tables of the SA. */
+/* Queries for paths, multicast groups and services (IBA 15.2.5.14 to 15.2.5.17). */
 
 #include "base/export.h"
 #include "sa/sa.h"
 
 #include <infiniband/mad_sa.h>
-#include <errno.h>
 #include <stddef.h>
 
 /* The maximum of NumbPath. */
-#define ALL_PATHS 127
+#define ALL_PATHS    127
+#define DEFAULT_PKEY 0xffff
+#define NO_END       UINT32_MAX /* of a lease */
 
-static int get_table(const struct ibmad_port *port, unsigned attribute, uint64_t mask,
-		     const void *record, size_t size, struct mad_sa_table **table)
+static bool is_zero(const void *bytes, size_t size)
 {
-	struct mad_sa_query query = {
-		.attribute = attribute,
-		.component_mask = mask,
-		.record = record,
-		.record_size = size,
-	};
+	const uint8_t *at = bytes;
 
-	return mad_sa_get_table(port, &query, table);
+	while (size && !*at) {
+		at++;
+		size--;
+	}
+	return !size;
 }
 
-/* mad_set_array() only reads it. */
-static void set_gid(void *record, enum MAD_FIELDS field, const ibmad_gid_t gid)
+static bool is_change(int method)
 {
-	ibmad_gid_t copy;
-
-	memcpy(copy, gid, sizeof(copy));
-	mad_set_array(record, 0, field, copy);
+	return method == IB_MAD_METHOD_SET || method == IB_MAD_METHOD_DELETE;
 }
 
-EXPORT int mad_sa_path_records(const struct ibmad_port *port, const ibmad_gid_t sgid,
+EXPORT int mad_sa_path_records(struct ibmad_port *port, const ibmad_gid_t sgid,
 			       const ibmad_gid_t dgid, struct mad_sa_table **table)
 {
-	uint8_t path[IB_SA_PR_RECSZ] = {0};
-	uint64_t mask = MAD_SA_PATH_NUMB_PATH;
+	struct mad_sa_path_record path = {.reversible_num = ALL_PATHS};
+	const struct mad_sa_query query = {
+		.attribute = IB_SA_ATTR_PATHRECORD,
+		.component_mask = MAD_SA_PATH_NUMB_PATH | (sgid ? MAD_SA_PATH_SGID : 0) |
+				  (dgid ? MAD_SA_PATH_DGID : 0),
+		.record = &path,
+		.record_size = sizeof(path),
+	};
 
-	if (sgid) {
-		set_gid(path, IB_SA_PR_SGID_F, sgid);
-		mask |= MAD_SA_PATH_SGID;
-	}
-	if (dgid) {
-		set_gid(path, IB_SA_PR_DGID_F, dgid);
-		mask |= MAD_SA_PATH_DGID;
-	}
-	mad_set_field(path, 0, IB_SA_PR_NPATH_F, ALL_PATHS);
-	return get_table(port, IB_SA_ATTR_PATHRECORD, mask, path, sizeof(path), table);
+	if (sgid)
+		memcpy(path.sgid, sgid, sizeof(path.sgid));
+	if (dgid)
+		memcpy(path.dgid, dgid, sizeof(path.dgid));
+	return mad_sa_request(port, &query, table);
 }
 
-EXPORT int mad_sa_node_records(const struct ibmad_port *port, uint16_t lid,
-			       struct mad_sa_table **table)
+EXPORT void mad_sa_member_query(struct mad_sa_query *query, int method,
+				struct umad_sa_mcmember_record *member, unsigned join_state)
 {
-	uint8_t node[IB_SA_NR_RECSZ] = {0};
+	bool all = is_change(method);
 
-	mad_set_field(node, 0, IB_SA_NR_LID_F, lid);
-	return get_table(port, IB_SA_ATTR_NODERECORD, lid ? MAD_SA_NODE_LID : 0, node,
-			 sizeof(node), table);
+	umad_sa_mcm_set_join_state(member, (uint8_t)join_state);
+	if (all || !is_zero(member->mgid, sizeof(member->mgid)))
+		query->component_mask |= UMAD_SA_MCM_COMP_MASK_MGID;
+	if (all || !is_zero(member->portgid, sizeof(member->portgid)))
+		query->component_mask |= UMAD_SA_MCM_COMP_MASK_PORT_GID;
+	if (all || join_state)
+		query->component_mask |= UMAD_SA_MCM_COMP_MASK_JOIN_STATE;
+	query->method = method;
+	query->attribute = IB_SA_ATTR_MCRECORD;
+	query->modifier = 0;
+	query->record = member;
+	query->record_size = offsetof(struct umad_sa_mcmember_record, pad);
 }
 
-EXPORT int mad_sa_port_info_records(const struct ibmad_port *port, uint16_t lid,
-				    struct mad_sa_table **table)
+/* All data have a component each; zeros are data, too. */
+static uint64_t service_data(void)
 {
-	struct mad_sa_port_info_record record = {.lid = htobe16(lid)};
+	uint64_t mask = 0;
 
-	return get_table(port, IB_SA_ATTR_PORTINFORECORD, lid ? MAD_SA_PORT_INFO_LID : 0,
-			 &record, offsetof(struct mad_sa_port_info_record, pad), table);
+	for (unsigned i = 0; i < 30; i++)
+		mask |= MAD_SA_SERVICE_DATA8(i); /* and the next values */
+	return mask;
 }
 
-EXPORT int mad_sa_link_records(const struct ibmad_port *port, uint16_t from_lid,
-			       struct mad_sa_table **table)
+EXPORT void mad_sa_service_query(struct mad_sa_query *query, int method,
+				 struct mad_sa_service_record *service)
 {
-	struct mad_sa_link_record record = {.from_lid = htobe16(from_lid)};
+	uint64_t mask = 0;
 
-	return get_table(port, IB_SA_ATTR_LINKRECORD, from_lid ? MAD_SA_LINK_FROM_LID : 0,
-			 &record, offsetof(struct mad_sa_link_record, pad), table);
-}
-
-EXPORT int mad_sa_mc_member_records(const struct ibmad_port *port, const ibmad_gid_t mgid,
-				    struct mad_sa_table **table)
-{
-	struct umad_sa_mcmember_record record = {0};
-
-	if (mgid)
-		memcpy(record.mgid, mgid, sizeof(record.mgid));
-	return get_table(port, IB_SA_ATTR_MCRECORD, mgid ? UMAD_SA_MCM_COMP_MASK_MGID : 0,
-			 &record, offsetof(struct umad_sa_mcmember_record, pad), table);
-}
-
-EXPORT int mad_sa_service_records(const struct ibmad_port *port, const char *name,
-				  struct mad_sa_table **table)
-{
-	struct mad_sa_service_record record = {0};
-
-	if (name) {
-		if (strlen(name) > sizeof(record.name)) {
-			if (table)
-				*table = NULL;
-			return sa_query_fail(NULL, IB_MAD_METHOD_GET_TABLE, -EINVAL);
-		}
-		memcpy(record.name, name, strlen(name));
-	}
-	return get_table(port, IB_SA_ATTR_SERVICERECORD, name ? MAD_SA_SERVICE_NAME : 0,
-			 &record, sizeof(record), table);
-}
-
-EXPORT int mad_sa_inform_info_records(const struct ibmad_port *port,
-				      const ibmad_gid_t subscriber, struct mad_sa_table **table)
-{
-	struct mad_sa_inform_info_record record = {0};
-
-	if (subscriber)
-		memcpy(record.subscriber_gid, subscriber, sizeof(record.subscriber_gid));
-	return get_table(port, IB_SA_ATTR_INFORMINFORECORD,
-			 subscriber ? MAD_SA_INFORM_RECORD_SUBSCRIBER_GID : 0, &record,
-			 offsetof(struct mad_sa_inform_info_record, pad), table);
+	if (is_change(method) && !service->pkey)
+		service->pkey = htobe16(DEFAULT_PKEY);
+	if (method == IB_MAD_METHOD_SET && !service->lease)
+		service->lease = htobe32(NO_END);
+	mask |= service->id ? MAD_SA_SERVICE_ID : 0;
+	mask |= service->pkey ? MAD_SA_SERVICE_PKEY : 0;
+	mask |= is_zero(service->key, sizeof(service->key)) ? 0 : MAD_SA_SERVICE_KEY;
+	mask |= service->name[0] ? MAD_SA_SERVICE_NAME : 0;
+	if (is_change(method) || !is_zero(service->gid, sizeof(service->gid)))
+		mask |= MAD_SA_SERVICE_GID;
+	if (method != IB_MAD_METHOD_DELETE && service->lease)
+		mask |= MAD_SA_SERVICE_LEASE;
+	if (method == IB_MAD_METHOD_SET)
+		mask |= service_data();
+	query->method = method;
+	query->attribute = IB_SA_ATTR_SERVICERECORD;
+	query->modifier = 0;
+	query->component_mask |= mask;
+	query->record = service;
+	query->record_size = sizeof(*service);
 }

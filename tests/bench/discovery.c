@@ -28,10 +28,9 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	bytes = heap_in_use() - before;
-	nodes = mad_fabric_node_count(fabric);
-	ports = mad_fabric_port_count(fabric);
-	printf("%zu nodes, %zu ports, %zu failures, ", nodes, ports,
-	       mad_fabric_failure_count(fabric));
+	nodes = fabric->node_count;
+	ports = fabric->port_count;
+	printf("%zu nodes, %zu ports, %zu failures, ", nodes, ports, fabric->problem_count);
 	if (bytes)
 		printf("%zu KiB: %zu bytes a node, %zu a port\n", bytes / 1024, bytes / nodes,
 		       bytes / ports);

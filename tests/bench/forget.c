@@ -33,7 +33,7 @@ int main(int argc, char **argv)
 	struct mad_fabric_counters *counters = mad_fabric_counters_create(NULL);
 	struct mad_fabric *fabric = load(nodes);
 
-	if (!counters || mad_fabric_node_count(fabric) != nodes)
+	if (!counters || fabric->node_count != nodes)
 		return 1;
 	if (mad_fabric_counters_set_fabric(counters, fabric) ||
 	    mad_fabric_counters_set_fabric(counters, NULL))

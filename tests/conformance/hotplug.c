@@ -11,11 +11,11 @@
 
 static struct umad_monitor *monitor;
 
-static void opened(void)
+static void opened(int watch_interval_ms)
 {
 	if (!environment_asked("uevents", ""))
 		cannot("devices come and go without the kernel's uevents");
-	expect_equal(umad_monitor_open(&monitor), 0);
+	expect_equal(umad_monitor_open(&monitor, watch_interval_ms), 0);
 }
 
 /* Waits for an event of that type for the other port's device. */
@@ -25,7 +25,7 @@ static void expect_event(enum umad_event_type type, struct umad_event *event)
 	int err;
 
 	for (;;) {
-		err = umad_monitor_next_event(monitor, event);
+		err = umad_monitor_next_event(monitor, event, sizeof(*event));
 		if (!err && event->type == type && !strcmp(event->ca_name, there.ca_name))
 			return;
 		if (err) {
@@ -40,7 +40,7 @@ static void a_removed_device_is_told_with_its_port(void)
 	struct umad_event event;
 	char path[64];
 
-	opened();
+	opened(0);
 	device_path(&there, "umad", path);
 	expect(environment_asked("remove", there.ca_name));
 	expect_event(UMAD_EVENT_PORT_REMOVED, &event);
@@ -57,7 +57,7 @@ static void a_new_device_can_be_opened_when_it_is_told(void)
 	struct umad_event event;
 	int fd;
 
-	opened();
+	opened(0);
 	expect(environment_asked("remove", there.ca_name));
 	expect(environment_asked("add", there.ca_name));
 	expect_event(UMAD_EVENT_CA_REMOVED, &event);
@@ -72,10 +72,10 @@ static void with_nothing_going_on_there_is_nothing_to_tell(void)
 {
 	struct umad_event event;
 
-	opened();
-	while (umad_monitor_next_event(monitor, &event) == 0)
+	opened(0);
+	while (umad_monitor_next_event(monitor, &event, sizeof(event)) == 0)
 		expect(event.type != UMAD_EVENT_CA_REMOVED);
-	expect_equal(umad_monitor_next_event(monitor, &event), -EAGAIN);
+	expect_equal(umad_monitor_next_event(monitor, &event, sizeof(event)), -EAGAIN);
 	umad_monitor_free(monitor);
 }
 
@@ -97,8 +97,7 @@ static void expect_state(unsigned lowest, unsigned highest)
 
 static void a_port_whose_cable_is_removed_is_told(void)
 {
-	opened();
-	expect_equal(umad_monitor_watch_ports(monitor, 100), 0);
+	opened(100);
 	if (!environment_asked("disconnect", there.ca_name))
 		cannot("no cable can be removed");
 	expect_state(1, 1);

@@ -22,9 +22,9 @@ static void node_info_came(struct mad_async *async, const struct mad_reply *repl
 		return;
 	mad_read_array(reply->data, 0, IB_NODE_GUID_F, guid);
 	mad_read_text(reply->data, 0, IB_NODE_DESC_F, description, sizeof(description));
-	printf("%s 0x%016" PRIx64 ", %" PRIu32 " ports, GUID begins with %02x\n", description,
-	       mad_read_field64(reply->data, 0, IB_NODE_GUID_F),
-	       mad_read_field(reply->data, 0, IB_NODE_NPORTS_F), guid[0]);
+	printf("%s 0x%016" PRIx64 ", %u ports, GUID begins with %02x\n", description,
+	       mad_read_field(reply->data, 0, IB_NODE_GUID_F),
+	       (unsigned)mad_read_field(reply->data, 0, IB_NODE_NPORTS_F), guid[0]);
 }
 
 int main(void)

@@ -17,7 +17,8 @@ static void counters_came(struct mad_async *async, int error,
 	(void)arg;
 	for (unsigned i = 0; !error && (info = mad_counters_info(i)); i++)
 		if (counters->present & MAD_COUNTER_BIT(i))
-			printf("%s %" PRIu64 "\n", info->name, mad_counters_value(counters, i));
+			printf("%s %" PRIu64 "\n", info->name,
+			       mad_counters_value(counters, i, NULL));
 }
 
 static int print_change(const struct mad_fabric_difference *difference, void *arg)
@@ -36,8 +37,7 @@ static void print_progress(const struct mad_fabric_progress *progress, void *arg
 static void discovered(struct mad_async *async, int error, struct mad_fabric *fabric, void *arg)
 {
 	const struct mad_fabric_port *port = NULL;
-	const struct mad_fabric_failure *failure;
-	const struct mad_fabric_oddity *oddity;
+	char text[MAD_FABRIC_PROBLEM_TEXT_SIZE];
 	const struct mad_fabric_node *node;
 	struct mad_counters_options options;
 	ib_portid_t to;
@@ -49,17 +49,16 @@ static void discovered(struct mad_async *async, int error, struct mad_fabric *fa
 	options.counters = MAD_COUNTERS_ERRORS | MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES);
 	memset(&to, 0, sizeof(to));
 	while ((port = mad_fabric_next_port(fabric, port))) {
-		to.lid = mad_fabric_port_lid(fabric, port);
+		to.lid = port->gmp_lid;
 		mad_counters_submit(async, &to, port->number, &options, counters_came, NULL,
 				    NULL);
 	}
 	for (size_t i = 0; (node = mad_fabric_get_node(fabric, i)); i++)
 		if (mad_fabric_get_port(node, 1))
 			puts(node->description);
-	for (size_t i = 0; (failure = mad_fabric_failure(fabric, i)); i++)
-		puts(failure->description);
-	for (size_t i = 0; (oddity = mad_fabric_oddity(fabric, i)); i++)
-		puts(mad_fabric_oddity_text(oddity->kind));
+	for (size_t i = 0; i < fabric->problem_count; i++)
+		puts(mad_fabric_problem_text(mad_fabric_get_problem(fabric, i), text,
+					     sizeof(text)));
 	mad_fabric_compare(fabric, fabric, print_change, NULL);
 	mad_fabric_store(fabric, stdout, NULL);
 	mad_fabric_free(fabric);

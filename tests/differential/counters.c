@@ -40,7 +40,7 @@ static bool fill_attribute(const char *name, unsigned id, unsigned number, unsig
 	enum MAD_FIELDS field = IB_NO_FIELD;
 	ib_portid_t to = node;
 
-	while ((field = mad_attribute_next_field(name, field)) != IB_NO_FIELD) {
+	while ((field = mad_field_next(name, field)) != IB_NO_FIELD) {
 		uint64_t value = ((uint64_t)random() << 31 | (uint64_t)random()) &
 				 ((UINT64_C(1) << bits) - 1);
 
@@ -79,14 +79,15 @@ static int print(unsigned number)
 	struct mad_counters_options options = {.counters = MAD_COUNTERS_ALL};
 	const struct mad_counter_info *info;
 	struct mad_counters counters;
-	int error = mad_counters_read(port, &node, number, &options, &counters);
+	int error =
+		mad_counters_read(port, &node, number, &options, &counters, sizeof(counters));
 
 	if (error)
 		return fail("mad_counters_read", error);
 	for (unsigned i = 0; (info = mad_counters_info(i)); i++)
 		if (counters.present & MAD_COUNTER_BIT(i))
 			printf("%s %" PRIu64 "\n", info->field,
-			       mad_counters_value(&counters, i) / info->multiplier);
+			       mad_counters_value(&counters, i, NULL) / info->multiplier);
 	return 0;
 }
 

@@ -298,7 +298,7 @@ static void make_mad(const struct attribute *attribute, uint8_t mad[IB_MAD_SIZE]
 		enum MAD_FIELDS field = attribute->pairs[i].ours;
 		uint64_t value[2] = {random64(), random64()};
 
-		if (mad_field_bits(field) <= 64)
+		if (mad_field_info(field)->bits <= 64)
 			mad_set_field64(mad, attribute->offset, field, value[0]);
 		else
 			mad_set_array(mad, attribute->offset, field, value);
@@ -403,7 +403,7 @@ static int agrees(const char *text, const uint8_t *mad, int offset, enum MAD_FIE
 	uint64_t theirs;
 
 	memcpy(image, mad, sizeof(image));
-	if (mad_field_bits(field) == 128) {
+	if (mad_field_info(field)->bits == 128) {
 		mad_get_array(image, offset, field, ours);
 		return inet_pton(AF_INET6, text, address) == 1 && !memcmp(address, ours, 16);
 	}

@@ -189,9 +189,7 @@ int main(int argc, char **argv)
 {
 	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
 	struct mad_sa_query query = {0};
-	struct mad_sa_table *table = NULL;
 	struct ibmad_port *port;
-	union record response;
 	size_t number = argc > 1 ? (size_t)atoi(argv[1]) : 0;
 
 	if (!number)
@@ -210,10 +208,8 @@ int main(int argc, char **argv)
 	query.record_size = sizeof(requests[number - 1].record);
 	/* the SA's response does not matter */
 	if (query.attribute == CLASS_PORT_INFO)
-		mad_sa_get(port, &query, &response, sizeof(response));
-	else
-		mad_sa_get_table(port, &query, &table);
-	mad_sa_table_free(table);
+		query.method = IB_MAD_METHOD_GET;
+	mad_sa_request(port, &query, NULL);
 	mad_rpc_close_port(port);
 	return 0;
 }

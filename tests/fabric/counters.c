@@ -60,14 +60,15 @@ static void follow(const struct mad_fabric_counters_port *port)
 		mad_counters_tracker_add(known->tracker, port->reading);
 	own = mad_counters_tracker_totals(known->tracker);
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
-		uint64_t total = mad_counters_value(&port->totals->total, i);
+		uint64_t total = mad_counters_value(&port->totals->total, i, NULL);
 
 		if (total < known->totals[i])
 			complain(port, "the total falls", i);
-		if (total != mad_counters_value(&own->total, i))
+		if (total != mad_counters_value(&own->total, i, NULL))
 			complain(port, "another total", i);
 		if (i <= MAD_COUNTER_RCV_BYTES &&
-		    mad_counters_tracker_rate(port->tracker, i) > FASTEST_BYTES)
+		    mad_counters_tracker_rate(port->tracker, i, MAD_RATE_LATEST) >
+			    FASTEST_BYTES)
 			complain(port, "too fast", i);
 		known->totals[i] = total;
 	}
@@ -86,7 +87,7 @@ static int read_once(struct ibmad_port *port, struct mad_fabric_counters *counte
 		     const struct mad_fabric_counters_options *options, const char *command,
 		     unsigned rate)
 {
-	const struct mad_fabric_counters_summary *latest = mad_fabric_counters_latest(counters);
+	const struct mad_fabric_counters_summary *latest = counters->latest;
 	double start;
 	int error;
 
@@ -126,7 +127,7 @@ int main(int argc, char **argv)
 		former = fabric;
 		error = read_once(port, counters, &options, argv[4], (unsigned)atoi(argv[2]));
 		while ((each = mad_fabric_counters_next(counters, each)))
-			if (each->totals && mad_fabric_port_count(fabric) < PORTS)
+			if (each->totals && fabric->port_count < PORTS)
 				follow(each);
 	}
 	while ((each = mad_fabric_counters_next(counters, each))) {

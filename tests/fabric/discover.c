@@ -141,25 +141,19 @@ static void print_node(const struct mad_fabric_node *node)
 	}
 }
 
-static void print_failure(const struct mad_fabric_failure *failure)
+static void print_problem(const struct mad_fabric_problem *problem)
 {
-	printf("failure %s \"%s\": ", failure->behind ? "behind" : "of",
-	       failure->behind ? failure->behind->node->description
-			       : failure->node->description);
-	if (failure->behind && failure->guid)
-		printf("\"%s\" 0x%" PRIx64 ", %u times: ", failure->description, failure->guid,
-		       failure->count);
-	puts(strerror(-failure->error));
+	char text[MAD_FABRIC_PROBLEM_TEXT_SIZE];
+
+	printf("problem: %s\n", mad_fabric_problem_text(problem, text, sizeof(text)));
 }
 
 static void print_facts(const struct mad_fabric *fabric)
 {
-	for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
+	for (size_t i = 0; i < fabric->node_count; i++)
 		print_node(mad_fabric_get_node(fabric, i));
-	for (size_t i = 0; i < mad_fabric_failure_count(fabric); i++)
-		print_failure(mad_fabric_failure(fabric, i));
-	for (size_t i = 0; i < mad_fabric_oddity_count(fabric); i++)
-		printf("odd: %s\n", mad_fabric_oddity_text(mad_fabric_oddity(fabric, i)->kind));
+	for (size_t i = 0; i < fabric->problem_count; i++)
+		print_problem(mad_fabric_get_problem(fabric, i));
 }
 
 int main(int argc, char **argv)

@@ -80,10 +80,15 @@ static void start(const char *mgid, uint64_t mask, struct mad_membership **membe
 {
 	struct umad_sa_mcmember_record member = {.qkey = htobe32(0xb1b),
 						 .pkey = htobe16(0xffff)};
+	const struct mad_membership_options options = {
+		.member = &member,
+		.component_mask = mask,
+		.join_state = UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER,
+	};
 
 	inet_pton(AF_INET6, mgid, member.mgid);
-	if (mad_membership_start(async, &member, mask, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER,
-				 tell_membership, (void *)(uintptr_t)mgid, membership))
+	if (mad_membership_start(async, &options, tell_membership, (void *)(uintptr_t)mgid,
+				 membership))
 		errx(1, "no membership");
 }
 
@@ -106,14 +111,17 @@ static void keep(void)
 	mad_async_wait(async, -1);
 }
 
-static void list(const struct ibmad_port *port)
+static void list(struct ibmad_port *port)
 {
 	struct umad_sa_mcmember_record member = {.qkey = 0};
-	struct mad_sa_query query = {.attribute = IB_SA_ATTR_MCRECORD,
-				     .component_mask = UMAD_SA_MCM_COMP_MASK_PORT_GID,
-				     .record = &member,
-				     .record_size =
-					     offsetof(struct umad_sa_mcmember_record, pad)};
+	struct mad_sa_inform_info_record inform = {.number = 0};
+	struct mad_sa_query members = {.method = 0};
+	const struct mad_sa_query subscriptions = {
+		.attribute = IB_SA_ATTR_INFORMINFORECORD,
+		.component_mask = MAD_SA_INFORM_RECORD_SUBSCRIBER_GID,
+		.record = &inform,
+		.record_size = offsetof(struct mad_sa_inform_info_record, pad),
+	};
 	char mgid[INET6_ADDRSTRLEN];
 	struct mad_sa_table *table;
 	ibmad_gid_t gid;
@@ -121,15 +129,17 @@ static void list(const struct ibmad_port *port)
 	if (ib_resolve_self_via(NULL, NULL, &gid, port))
 		errx(1, "the GID is not known");
 	memcpy(member.portgid, gid, sizeof(gid));
-	if (mad_sa_get_table(port, &query, &table))
+	memcpy(inform.subscriber_gid, gid, sizeof(gid));
+	mad_sa_member_query(&members, IB_MAD_METHOD_GET_TABLE, &member, 0);
+	if (mad_sa_request(port, &members, &table))
 		errx(1, "the SA does not list the members");
-	for (size_t i = 0; i < mad_sa_table_count(table); i++)
+	for (size_t i = 0; i < table->count; i++)
 		printf("%s\n",
 		       inet_ntop(AF_INET6, mad_sa_table_record(table, i), mgid, sizeof(mgid)));
 	mad_sa_table_free(table);
-	if (mad_sa_inform_info_records(port, gid, &table))
+	if (mad_sa_request(port, &subscriptions, &table))
 		errx(1, "the SA does not list the subscriptions");
-	printf("%zu subscriptions\n", mad_sa_table_count(table));
+	printf("%zu subscriptions\n", table->count);
 	mad_sa_table_free(table);
 }
 

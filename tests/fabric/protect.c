@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 	error = mad_fabric_discover(port, NULL, &fabric);
 	if (error)
 		errx(1, "discover: %s", strerror(-error));
-	for (size_t i = 0; i < mad_fabric_node_count(fabric); i++) {
+	for (size_t i = 0; i < fabric->node_count; i++) {
 		const struct mad_fabric_node *node = mad_fabric_get_node(fabric, i);
 
 		for (unsigned number = 0; number <= node->port_count; number++)

@@ -12,6 +12,7 @@
  * Exits with 1 if something is WRONG.
  */
 
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_fields.h>
 #include <infiniband/mad_sa.h>
 
@@ -39,6 +40,33 @@ static void tell(bool right, const char *what, int error, unsigned status, size_
 	wrong |= !right;
 }
 
+/* Sends a request. The response replaces size bytes of record, which may be NULL. */
+static int request(const struct mad_sa_query *query, void *record, size_t size,
+		   unsigned *status)
+{
+	struct mad_sa_table *table;
+	int error = mad_sa_request(port, query, &table);
+
+	*status = error ? mad_last_failure()->status : 0;
+	if (!error && record)
+		memcpy(record, mad_sa_table_record(table, 0), size);
+	mad_sa_table_free(table);
+	return error;
+}
+
+/* The number of records in a table; 99: none comes. */
+static size_t count_of(const struct mad_sa_query *query)
+{
+	struct mad_sa_table *table;
+	size_t count;
+
+	if (mad_sa_request(port, query, &table))
+		return 99;
+	count = table->count;
+	mad_sa_table_free(table);
+	return count;
+}
+
 /* --- groups --------------------------------------------------------------------- */
 
 static void show(const struct umad_sa_mcmember_record *member)
@@ -48,21 +76,32 @@ static void show(const struct umad_sa_mcmember_record *member)
 	umad_sa_mcm_get_sl_flow_hop(member->sl_flow_hop, &sl, NULL, NULL);
 	printf("      MLID 0x%04x, Q_Key 0x%08x, MTU %u, %g Gb/s, SL %u, P_Key 0x%04x, "
 	       "JoinState %u\n",
-	       be16toh(member->mlid), be32toh(member->qkey), mad_sa_mtu(member->mtu),
+	       be16toh(member->mlid), be32toh(member->qkey), mad_link_mtu(member->mtu & 0x3f),
 	       mad_sa_rate_gbps(member->rate), sl, be16toh(member->pkey),
 	       member->scope_state & 0xf);
 }
 
 static size_t members(const ibmad_gid_t mgid)
 {
-	struct mad_sa_table *table;
-	size_t count;
+	struct umad_sa_mcmember_record group = {.qkey = 0};
+	struct mad_sa_query query = {.method = 0};
 
-	if (mad_sa_mc_member_records(port, mgid, &table))
-		return 99;
-	count = mad_sa_table_count(table);
-	mad_sa_table_free(table);
-	return count;
+	memcpy(group.mgid, mgid, sizeof(group.mgid));
+	mad_sa_member_query(&query, IB_MAD_METHOD_GET_TABLE, &group, 0);
+	return count_of(&query);
+}
+
+#define FULL      UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER
+#define SEND_ONLY UMAD_SA_MCM_JOIN_STATE_SEND_ONLY_NON_MEMBER
+
+/* Joins a group or leaves it. */
+static int change(int method, uint64_t mask, struct umad_sa_mcmember_record *member,
+		  unsigned join_state, unsigned *status)
+{
+	struct mad_sa_query query = {.component_mask = mask};
+
+	mad_sa_member_query(&query, method, member, join_state);
+	return request(&query, member, sizeof(*member), status);
 }
 
 static const ibmad_gid_t broadcast = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0,    0,
@@ -70,43 +109,41 @@ static const ibmad_gid_t broadcast = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0,    
 
 static void groups(void)
 {
+	const uint64_t create = UMAD_SA_MCM_COMP_MASK_QKEY | UMAD_SA_MCM_COMP_MASK_PKEY |
+				UMAD_SA_MCM_COMP_MASK_SL | UMAD_SA_MCM_COMP_MASK_FLOW_LABEL |
+				UMAD_SA_MCM_COMP_MASK_TCLASS;
 	struct umad_sa_mcmember_record member = {0};
-	struct mad_sa_query query = {0};
+	unsigned status;
 	int err;
 
 	memcpy(member.mgid, broadcast, 16);
-	err = mad_sa_join(port, &query, &member, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER);
+	err = change(IB_MAD_METHOD_SET, 0, &member, FULL, &status);
 	tell(!err && be16toh(member.mlid) >= 0xc000 && member.scope_state & 1,
-	     "join the broadcast group", err, query.status, members(broadcast));
+	     "join the broadcast group", err, status, members(broadcast));
 	show(&member);
-	err = mad_sa_leave(port, &query, &member, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER);
-	tell(!err, "leave it", err, query.status, members(broadcast));
-	query = (struct mad_sa_query){0};
-	err = mad_sa_leave(port, &query, &member, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER);
-	tell(err == -EIO, "leave it again: refused", err, query.status, 0);
+	err = change(IB_MAD_METHOD_DELETE, 0, &member, FULL, &status);
+	tell(!err, "leave it", err, status, members(broadcast));
+	err = change(IB_MAD_METHOD_DELETE, 0, &member, FULL, &status);
+	tell(err == -EIO, "leave it again: refused", err, status, 0);
 	member = (struct umad_sa_mcmember_record){.mgid = {0xff, 0x12, 0x12, 0x34, 1, 2, 3}};
-	query = (struct mad_sa_query){0};
-	err = mad_sa_join(port, &query, &member, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER);
-	tell(err == -EIO && query.status >> 8 == UMAD_SA_STATUS_INSUF_COMPS,
-	     "join a group that does not exist: 600", err, query.status, 0);
+	err = change(IB_MAD_METHOD_SET, 0, &member, FULL, &status);
+	tell(err == -EIO && status >> 8 == UMAD_SA_STATUS_INSUF_COMPS,
+	     "join a group that does not exist: 600", err, status, 0);
 	member = (struct umad_sa_mcmember_record){.mgid = {0xff, 0x12, 0x12, 0x34, 1, 2, 3},
 						  .qkey = htobe32(0x0b1b),
 						  .pkey = htobe16(0xffff)};
-	query = (struct mad_sa_query){
-		.component_mask = UMAD_SA_MCM_COMP_MASK_QKEY | UMAD_SA_MCM_COMP_MASK_PKEY |
-				  UMAD_SA_MCM_COMP_MASK_SL | UMAD_SA_MCM_COMP_MASK_FLOW_LABEL |
-				  UMAD_SA_MCM_COMP_MASK_TCLASS};
-	err = mad_sa_join(port, &query, &member, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER);
-	tell(!err && be32toh(member.qkey) == 0x0b1b, "create a group", err, query.status,
+	err = change(IB_MAD_METHOD_SET, create, &member, FULL, &status);
+	tell(!err && be32toh(member.qkey) == 0x0b1b, "create a group", err, status,
 	     members(member.mgid));
 	show(&member);
-	err = mad_sa_join(port, NULL, &member, UMAD_SA_MCM_JOIN_STATE_SEND_ONLY_NON_MEMBER);
-	tell(!err && member.scope_state & 4, "join it send-only", err, 0, members(member.mgid));
+	err = change(IB_MAD_METHOD_SET, 0, &member, SEND_ONLY, &status);
+	tell(!err && member.scope_state & 4, "join it send-only", err, status,
+	     members(member.mgid));
 	show(&member);
-	err = mad_sa_leave(port, NULL, &member, UMAD_SA_MCM_JOIN_STATE_SEND_ONLY_NON_MEMBER);
-	tell(!err, "leave it send-only", err, 0, members(member.mgid));
-	err = mad_sa_leave(port, NULL, &member, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER);
-	tell(!err && members(member.mgid) == 0, "leave it: it is gone", err, 0,
+	err = change(IB_MAD_METHOD_DELETE, 0, &member, SEND_ONLY, &status);
+	tell(!err, "leave it send-only", err, status, members(member.mgid));
+	err = change(IB_MAD_METHOD_DELETE, 0, &member, FULL, &status);
+	tell(!err && members(member.mgid) == 0, "leave it: it is gone", err, status,
 	     members(member.mgid));
 }
 
@@ -114,44 +151,47 @@ static void groups(void)
 
 static size_t services(const char *name)
 {
-	struct mad_sa_table *table;
-	size_t count;
+	struct mad_sa_service_record service = {.id = 0};
+	struct mad_sa_query query = {.method = 0};
 
-	if (mad_sa_service_records(port, name, &table))
-		return 99;
-	count = mad_sa_table_count(table);
-	mad_sa_table_free(table);
-	return count;
+	memcpy(service.name, name, strlen(name));
+	mad_sa_service_query(&query, IB_MAD_METHOD_GET_TABLE, &service);
+	return count_of(&query);
+}
+
+static int change_service(int method, struct mad_sa_service_record *service, unsigned *status)
+{
+	struct mad_sa_query query = {.method = 0};
+
+	mad_sa_service_query(&query, method, service);
+	return request(&query, service, sizeof(*service), status);
 }
 
 static void check_services(void)
 {
 	struct mad_sa_service_record service = {
 		.id = htobe64(0x1000000000001), .lease = htobe32(60), .name = "check"};
-	struct mad_sa_query query = {0};
+	struct mad_sa_service_record first;
+	unsigned status;
 	int err;
 
 	service.data8[3] = 7;
-	err = mad_sa_service_set(port, &query, &service);
+	err = change_service(IB_MAD_METHOD_SET, &service, &status);
 	tell(!err && service.data8[3] == 7 && services("check") == 1, "register a service", err,
-	     query.status, services("check"));
+	     status, services("check"));
+	first = service;
 	service.id = htobe64(0x1000000000002);
-	err = mad_sa_service_set(port, &query, &service);
-	tell(!err && services("check") == 2, "register another of the name", err, query.status,
+	err = change_service(IB_MAD_METHOD_SET, &service, &status);
+	tell(!err && services("check") == 2, "register another of the name", err, status,
 	     services("check"));
-	err = mad_sa_service_delete(port, &query, &service);
-	tell(!err && services("check") == 1, "delete it", err, query.status, services("check"));
-	service = (struct mad_sa_service_record){.name = "check"};
-	err = mad_sa_service_delete(port, &query, &service);
-	tell(!err && services("check") == 0, "delete by name", err, query.status,
+	err = change_service(IB_MAD_METHOD_DELETE, &service, &status);
+	tell(!err && services("check") == 1, "delete it", err, status, services("check"));
+	err = change_service(IB_MAD_METHOD_DELETE, &first, &status);
+	tell(!err && services("check") == 0, "delete the first one", err, status,
 	     services("check"));
-	service = (struct mad_sa_service_record){.name = "check"};
-	err = mad_sa_service_delete(port, &query, &service);
-	tell(err == -EIO && query.status == 0x300, "delete by name what is not there: 300", err,
-	     query.status, 0);
 	service = (struct mad_sa_service_record){.id = htobe64(5), .name = "check"};
-	err = mad_sa_service_delete(port, &query, &service);
-	tell(err == -EIO, "delete by id what is not there", err, query.status, 0);
+	err = change_service(IB_MAD_METHOD_DELETE, &service, &status);
+	tell(err == -EIO, "delete by id what is not there", err, status, 0);
 }
 
 /* --- paths ------------------------------------------------------------------------ */
@@ -230,10 +270,10 @@ static int ask_path(const struct mad_sa_path_record *path, uint64_t mask, unsign
 				     .record = path,
 				     .record_size = sizeof(*path)};
 	struct mad_sa_table *table;
-	int err = mad_sa_get_table(port, &query, &table);
+	int err = mad_sa_request(port, &query, &table);
 
-	*status = query.status;
-	*count = mad_sa_table_count(table);
+	*status = err ? mad_last_failure()->status : 0;
+	*count = table ? table->count : 0;
 	if (*count)
 		memcpy(&known, mad_sa_table_record(table, 0), sizeof(known));
 	mad_sa_table_free(table);
@@ -253,9 +293,10 @@ static void paths(unsigned lid)
 	err = ask_path(&path, MAD_SA_PATH_SGID | MAD_SA_PATH_DLID, &status, &count);
 	tell(!err && count == 1 && be16toh(known.dlid) == lid, "the path to a LID", err, status,
 	     count);
-	printf("      MTU %u, %g Gb/s, %g us, SL %u, P_Key 0x%04x\n", mad_sa_mtu(known.mtu),
-	       mad_sa_rate_gbps(known.rate), mad_sa_lifetime_us(known.pkt_life),
-	       be16toh(known.qos_sl) & 0xf, be16toh(known.pkey));
+	printf("      MTU %u, %g Gb/s, %g us, SL %u, P_Key 0x%04x\n",
+	       mad_link_mtu(known.mtu & 0x3f), mad_sa_rate_gbps(known.rate),
+	       mad_sa_lifetime_us(known.pkt_life), be16toh(known.qos_sl) & 0xf,
+	       be16toh(known.pkey));
 	full = known;
 	full.reversible_num |= 1; /* NumbPath */
 	for (size_t i = 0; i < COUNT(components); i++) {
@@ -295,11 +336,11 @@ static unsigned hosts(uint8_t gids[HOSTS][16])
 	struct mad_sa_table *table;
 	unsigned count;
 
-	if (mad_sa_get_table(port, &query, &table))
+	if (mad_sa_request(port, &query, &table))
 		return 0;
-	for (count = 0; count < HOSTS && count < mad_sa_table_count(table); count++) {
+	for (count = 0; count < HOSTS && count < table->count; count++) {
 		const struct mad_sa_node_record *found = mad_sa_table_record(table, count);
-		uint64_t guid = mad_read_field64(found->node_info, 0, IB_NODE_PORT_GUID_F);
+		uint64_t guid = mad_read_field(found->node_info, 0, IB_NODE_PORT_GUID_F);
 
 		guid = htobe64(guid);
 		memcpy(gids[count], own, 8);
@@ -310,11 +351,11 @@ static unsigned hosts(uint8_t gids[HOSTS][16])
 }
 
 /* To how many of the GIDs there is a path; other paths are wrong. */
-static unsigned reached(struct mad_sa_table *table, uint8_t gids[][16], unsigned count)
+static unsigned reached(const struct mad_sa_table *table, uint8_t gids[][16], unsigned count)
 {
 	unsigned bits = 0, found = 0;
 
-	for (size_t i = 0; i < mad_sa_table_count(table); i++) {
+	for (size_t i = 0; i < table->count; i++) {
 		const struct mad_sa_path_record *path = mad_sa_table_record(table, i);
 		unsigned to = 0;
 
@@ -338,6 +379,7 @@ static void multi_path_to(const char *what, uint8_t gids[][16], unsigned count)
 			      .sgid_count = 1,
 			      .dgid_count = (uint8_t)count}};
 	struct mad_sa_query query = {
+		.method = IB_MAD_METHOD_GETMULTI,
 		.attribute = IB_SA_ATTR_MULTIPATH,
 		.component_mask = MAD_SA_MULTI_PATH_SGID_COUNT | MAD_SA_MULTI_PATH_DGID_COUNT |
 				  MAD_SA_MULTI_PATH_NUMB_PATH | MAD_SA_MULTI_PATH_REVERSIBLE,
@@ -348,9 +390,9 @@ static void multi_path_to(const char *what, uint8_t gids[][16], unsigned count)
 
 	memcpy(request.gids[0], own, 16);
 	memcpy(request.gids[1], gids, 16 * count);
-	err = mad_sa_get_multi(port, &query, &table);
-	tell(!err && reached(table, gids, count) == count, what, err, query.status,
-	     mad_sa_table_count(table));
+	err = mad_sa_request(port, &query, &table);
+	tell(!err && reached(table, gids, count) == count, what, err,
+	     err ? mad_last_failure()->status : 0, err ? 0 : table->count);
 	mad_sa_table_free(table);
 }
 
@@ -388,9 +430,10 @@ static void tables(void)
 	for (size_t i = 0; i < COUNT(attributes); i++) {
 		struct mad_sa_query query = {.attribute = attributes[i].attribute};
 		struct mad_sa_table *table;
-		int err = mad_sa_get_table(port, &query, &table);
+		int err = mad_sa_request(port, &query, &table);
 
-		tell(!err, attributes[i].name, err, query.status, mad_sa_table_count(table));
+		tell(!err, attributes[i].name, err, err ? mad_last_failure()->status : 0,
+		     err ? 0 : table->count);
 		mad_sa_table_free(table);
 	}
 }
@@ -402,7 +445,7 @@ static unsigned right, refused, silent, transmissions, most;
 static void path_came(struct mad_async *async, const struct mad_sa_response *response,
 		      void *arg)
 {
-	const struct mad_sa_path_record *path = response->record;
+	const struct mad_sa_path_record *path = mad_sa_table_record(response->table, 0);
 	unsigned lid = (unsigned)(uintptr_t)arg;
 
 	(void)async;
@@ -415,12 +458,14 @@ static void path_came(struct mad_async *async, const struct mad_sa_response *res
 		refused++;
 	else
 		silent++;
+	mad_sa_table_free(response->table);
 }
 
 static void storm(unsigned count, unsigned lid)
 {
 	struct mad_sa_path_record path = {.dlid = htobe16((uint16_t)lid)};
-	struct mad_sa_query query = {.attribute = IB_SA_ATTR_PATHRECORD,
+	struct mad_sa_query query = {.method = IB_MAD_METHOD_GET,
+				     .attribute = IB_SA_ATTR_PATHRECORD,
 				     .component_mask = MAD_SA_PATH_SGID | MAD_SA_PATH_DLID |
 						       MAD_SA_PATH_NUMB_PATH,
 				     .record = &path,
@@ -433,8 +478,7 @@ static void storm(unsigned count, unsigned lid)
 	memcpy(path.sgid, own, 16);
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	for (i = 0; i < count; i++)
-		if (mad_sa_submit(async, IB_MAD_METHOD_GET, &query, path_came,
-				  (void *)(uintptr_t)lid, NULL))
+		if (mad_sa_submit(async, &query, path_came, (void *)(uintptr_t)lid, NULL))
 			errx(1, "mad_sa_submit");
 	mad_async_wait(async, -1);
 	clock_gettime(CLOCK_MONOTONIC, &end);
@@ -458,11 +502,11 @@ static void follow(double seconds)
 	mad_rpc_set_retries(port, 1);
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	while (elapsed < seconds) {
-		struct mad_sa_query query = {.attribute = 1}; /* ClassPortInfo */
-		uint8_t info[72];
+		const struct mad_sa_query query = {.method = IB_MAD_METHOD_GET,
+						   .attribute = CLASS_PORT_INFO};
 		ib_portid_t sm;
 
-		err = mad_sa_get(port, &query, info, sizeof(info));
+		err = mad_sa_request(port, &query, NULL);
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		elapsed = (double)(now.tv_sec - start.tv_sec) +
 			  (double)(now.tv_nsec - start.tv_nsec) / 1e9;

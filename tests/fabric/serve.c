@@ -113,11 +113,16 @@ static void fill(uint8_t *data, size_t size)
 }
 
 /* Responds with as many bytes as the attribute modifier says. */
-static void respond_with_size(struct mad_server *server, struct mad_request *request, void *arg)
+static void respond_with_size(struct mad_server *server, struct mad_request *request, int error,
+			      void *arg)
 {
-	uint8_t *data = malloc(request->modifier);
+	uint8_t *data;
 
 	(void)server;
+	if (!request)
+		return;
+	assert_int_equal(error, 0);
+	data = malloc(request->modifier);
 	fill(data, request->modifier);
 	if (mad_request_respond(request, 0, data, request->modifier)) {
 		++*(atomic_int *)arg;
@@ -161,11 +166,13 @@ TEST(a_response_may_have_any_size)
 static struct mad_request *held[MANY];
 static atomic_uint count;
 
-static void hold(struct mad_server *server, struct mad_request *request, void *arg)
+static void hold(struct mad_server *server, struct mad_request *request, int error, void *arg)
 {
 	(void)server;
 	(void)arg;
-	held[count++] = request;
+	(void)error;
+	if (request)
+		held[count++] = request;
 }
 
 struct outcomes {
@@ -262,10 +269,11 @@ TEST(beyond_the_limit_there_is_busy)
 
 /* --- several servers on a port ------------------------------------------------------- */
 
-static void say(struct mad_server *server, struct mad_request *request, void *arg)
+static void say(struct mad_server *server, struct mad_request *request, int error, void *arg)
 {
 	(void)server;
-	if (mad_request_respond(request, 0, arg, 1))
+	(void)error;
+	if (request && mad_request_respond(request, 0, arg, 1))
 		mad_request_free(request);
 }
 

@@ -49,7 +49,7 @@ static const ib_rpc_t kinds[] = {
 };
 
 struct server {
-	struct mad_server *server;
+	struct mad_server *server; /* NULL: none, or it has ended */
 	struct mad_request *held[HELD];
 };
 
@@ -213,32 +213,76 @@ static void block(struct ibmad_port *port, uint32_t choice)
 
 /* --- servers --------------------------------------------------------------------- */
 
-static void take_request(struct mad_server *server, struct mad_request *request, void *arg)
-{
-	uint32_t die = shuffle((uint32_t)request->tid);
-	volatile uint8_t seen = sum(request->mad, request->length);
-	struct server *holder = arg;
+/* The threads that process engines call back: guards the servers. No thread has it at a fork.
+ */
+static pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* The last callback of a server; the holder may have another one. */
+static void end_server(struct server *holder, const struct mad_server *server)
+{
+	pthread_mutex_lock(&servers_lock);
+	if (holder->server == server)
+		holder->server = NULL;
+	pthread_mutex_unlock(&servers_lock);
+}
+
+static bool keep_request(struct server *holder, struct mad_request *request)
+{
+	int i;
+
+	pthread_mutex_lock(&servers_lock);
+	for (i = 0; i < HELD && holder->held[i]; i++)
+		;
+	if (i < HELD)
+		holder->held[i] = request;
+	pthread_mutex_unlock(&servers_lock);
+	return i < HELD;
+}
+
+static void take_request(struct mad_server *server, struct mad_request *request, int error,
+			 void *arg)
+{
+	volatile uint8_t seen;
+	uint32_t die;
+
+	if (!request) {
+		end_server(arg, server);
+		return;
+	}
+	check(!error);
+	die = shuffle((uint32_t)request->tid);
+	seen = sum(request->mad, request->length);
 	(void)seen;
 	check(request->server == server);
-	if (die & 1)
-		for (int i = 0; i < HELD; i++)
-			if (!holder->held[i]) {
-				holder->held[i] = request;
-				return;
-			}
+	if (die & 1 && keep_request(arg, request))
+		return;
 	if (die & 2 || mad_request_respond(request, die & 4, "data", die >> 8 & 3))
 		mad_request_free(request);
 }
 
 static void return_requests(struct server *holder)
 {
+	pthread_mutex_lock(&servers_lock);
 	for (int i = 0; i < HELD; i++)
 		if (holder->held[i]) {
 			if (i & 1 || mad_request_respond(holder->held[i], 0, NULL, 0))
 				mad_request_free(holder->held[i]);
 			holder->held[i] = NULL;
 		}
+	pthread_mutex_unlock(&servers_lock);
+}
+
+/* false: the holder has no server. */
+static bool stop_server(struct server *holder)
+{
+	struct mad_server *server;
+
+	pthread_mutex_lock(&servers_lock);
+	server = holder->server;
+	mad_server_stop(server); /* it exists: its last callback would wait for the lock */
+	holder->server = NULL;
+	pthread_mutex_unlock(&servers_lock);
+	return server;
 }
 
 static void change_server(struct engine *engine, uint32_t choice)
@@ -252,19 +296,14 @@ static void change_server(struct engine *engine, uint32_t choice)
 		.limit = choice >> 4 & 3,
 	};
 
-	if (!holder->server) {
-		if (mad_server_start(engine->async, &options, take_request, holder,
-				     &holder->server))
-			holder->server = NULL;
-		return;
-	}
-	if (choice & 64) {
+	if (choice & 64 || stop_server(holder)) {
 		return_requests(holder);
 		return;
 	}
-	mad_server_stop(holder->server);
-	holder->server = NULL;
-	return_requests(holder);
+	pthread_mutex_lock(&servers_lock);
+	if (mad_server_start(engine->async, &options, take_request, holder, &holder->server))
+		holder->server = NULL;
+	pthread_mutex_unlock(&servers_lock);
 }
 
 /* --- threads and children -------------------------------------------------------- */
@@ -389,17 +428,14 @@ static void destroy_engine(struct engine *engine)
 			pthread_join(run.threads[n].thread, NULL);
 			run.threads[n].runs = false;
 		}
-	for (int i = 0; i < SERVERS; i++) {
-		if (engine->servers[i].server && run.responses & 1) {
-			mad_server_stop(engine->servers[i].server);
-			engine->servers[i].server = NULL;
-		}
-	}
+	for (int i = 0; i < SERVERS; i++)
+		if (run.responses & 1)
+			stop_server(&engine->servers[i]);
 	mad_async_free(async);
 	engine->async = NULL;
-	/* this stops the other servers; the program's requests stay valid */
+	/* this ends the other servers; the program's requests stay valid */
 	for (int i = 0; i < SERVERS; i++) {
-		engine->servers[i].server = NULL;
+		check(!engine->servers[i].server);
 		return_requests(&engine->servers[i]);
 	}
 }

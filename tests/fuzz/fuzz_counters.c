@@ -20,7 +20,7 @@ static struct {
 	struct mad_counters_node *node;
 	struct input input;
 	struct mad_counters_options options;
-	struct mad_counters_reading *readings[READINGS]; /* NULL: complete */
+	uint64_t readings[READINGS]; /* 0: complete */
 	bool cancelled[READINGS];
 	unsigned begun, ended;
 	uint64_t time_us;
@@ -68,7 +68,7 @@ static void judge(int error, const struct mad_counters *counters)
 	check((error == -EIO) == (counters->status != 0));
 	check(counters->requests <= 6);
 	for (unsigned i = 0; (info = mad_counters_info(i)); i++) {
-		uint64_t value = mad_counters_value(counters, i);
+		uint64_t value = mad_counters_value(counters, i, NULL);
 		unsigned bits = counters->extended >> i & 1 ? 64 : info->bits;
 
 		check(counters->present >> i & 1 || !value);
@@ -91,21 +91,21 @@ static void track(const struct mad_counters *counters)
 	events = mad_counters_tracker_add(run.tracker, &reading);
 	check(counters->present ? events >= 0 && events < 256 : events == -EINVAL);
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
-		check(mad_counters_value(&mad_counters_tracker_totals(run.tracker)->total, i) >=
-		      mad_counters_value(&before, i));
-		check(!(mad_counters_tracker_rate(run.tracker, i) < 0));
-		check(!(mad_counters_tracker_mean_rate(run.tracker, i) < 0));
+		check(mad_counters_value(&mad_counters_tracker_totals(run.tracker)->total, i,
+					 NULL) >= mad_counters_value(&before, i, NULL));
+		check(!(mad_counters_tracker_rate(run.tracker, i, MAD_RATE_LATEST) < 0));
+		check(!(mad_counters_tracker_rate(run.tracker, i, MAD_RATE_MEAN) < 0));
 	}
 }
 
 static void came(struct mad_async *async, int error, const struct mad_counters *counters,
 		 void *arg)
 {
-	struct mad_counters_reading **reading = arg;
+	uint64_t *reading = arg;
 
 	check(async == run.async && *reading);
 	check(!run.cancelled[reading - run.readings] || error == -ECANCELED);
-	*reading = NULL;
+	*reading = 0;
 	judge(error, counters);
 	track(counters);
 	run.ended++;
@@ -114,7 +114,7 @@ static void came(struct mad_async *async, int error, const struct mad_counters *
 static void cancel(unsigned reading)
 {
 	run.cancelled[reading] = run.readings[reading];
-	mad_counters_cancel(run.readings[reading]);
+	mad_async_cancel(run.async, run.readings[reading]);
 }
 
 static void step(void)
@@ -133,7 +133,8 @@ static void step(void)
 			run.begun++;
 		break;
 	case 1:
-		judge(mad_counters_read(run.port, &to, number, &run.options, &counters),
+		judge(mad_counters_read(run.port, &to, number, &run.options, &counters,
+					sizeof(counters)),
 		      &counters);
 		track(&counters);
 		break;

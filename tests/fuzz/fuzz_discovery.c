@@ -70,12 +70,20 @@ static void check_port(const struct mad_fabric *fabric, const struct mad_fabric_
 	check(mad_fabric_find_guid(fabric, port->node->guid) == port->node);
 }
 
-static void check_failure(const struct mad_fabric_failure *failure)
+static void check_problem(const struct mad_fabric_problem *problem)
 {
-	check(!failure->behind != !failure->node);
-	check(!failure->behind || failure->behind->peer_error == failure->error);
-	check(!failure->node || failure->guid == failure->node->guid);
-	check(strlen(failure->description) <= IB_SMP_DATA_SIZE && failure->count > 0);
+	char text[MAD_FABRIC_PROBLEM_TEXT_SIZE];
+	bool behind = problem->kind == MAD_FABRIC_PROBLEM_BEHIND;
+
+	check(!problem->error == (problem->kind > MAD_FABRIC_PROBLEM_NODE));
+	check(!problem->port || problem->port->node == problem->node);
+	check(!problem->other_port || problem->other_port->node == problem->other_node);
+	check(!behind || problem->port->peer_error == problem->error);
+	check(problem->kind != MAD_FABRIC_PROBLEM_NODE || problem->guid == problem->node->guid);
+	check(strlen(problem->description) <= IB_SMP_DATA_SIZE);
+	check(!problem->error || problem->count > 0);
+	mad_fabric_problem_text(problem, text, sizeof(text));
+	check(*text && strlen(text) < sizeof(text) - 1);
 }
 
 static void check_fabric(const struct mad_fabric *fabric)
@@ -87,19 +95,18 @@ static void check_fabric(const struct mad_fabric *fabric)
 		check(port->index == ports++);
 		check_port(fabric, port);
 	}
-	check(ports == mad_fabric_port_count(fabric));
-	check(mad_fabric_node_count(fabric) <= NODES_MAX);
-	for (size_t i = 0; i < mad_fabric_node_count(fabric); i++) {
+	check(ports == fabric->port_count);
+	check(fabric->node_count <= NODES_MAX);
+	for (size_t i = 0; i < fabric->node_count; i++) {
 		const struct mad_fabric_node *node = mad_fabric_get_node(fabric, i);
 
 		check(node->index == i && node->route.cnt < IB_SUBNET_PATH_HOPS_MAX);
-		check(mad_fabric_find_description(fabric, node->description, NULL) != NULL);
 	}
 	for (unsigned lid = 0; lid < 0x10000; lid += 7)
 		if (mad_fabric_find_lid(fabric, lid))
 			check(mad_fabric_find_lid(fabric, lid)->lid <= lid);
-	for (size_t i = 0; i < mad_fabric_failure_count(fabric); i++)
-		check_failure(mad_fabric_failure(fabric, i));
+	for (size_t i = 0; i < fabric->problem_count; i++)
+		check_problem(mad_fabric_get_problem(fabric, i));
 	check(mad_fabric_compare(fabric, fabric, NULL, NULL) == 0);
 }
 

@@ -58,7 +58,8 @@ static void decode(struct input *input)
 	take_bytes(input, raw, size);
 	if (size > 5)
 		choose_trap(raw, choice);
-	check(mad_notice_decode(raw, size, &notice) == (size < 64 ? -EBADMSG : 0));
+	check(mad_notice_decode(raw, size, &notice, sizeof(notice)) ==
+	      (size < 64 ? -EBADMSG : 0));
 	free(raw);
 	if (size < 64)
 		return;

@@ -8,6 +8,7 @@
 #include "fuzz_device.h"
 
 #include <errno.h>
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_sa.h>
 
 #define REQUESTS 64
@@ -35,7 +36,7 @@ static struct {
 	struct {
 		uint64_t id;
 		int ends;
-		bool cancelled, for_table;
+		bool cancelled;
 	} requests[REQUESTS];
 	unsigned count;
 } run;
@@ -43,17 +44,15 @@ static struct {
 static void ended(struct mad_async *async, const struct mad_sa_response *response, void *arg)
 {
 	unsigned i = (unsigned)(uintptr_t)arg;
-	size_t size = mad_sa_table_record_size(response->table);
+	const struct mad_sa_table *table = response->table;
 	volatile uint8_t seen = 0;
 
 	check(async == run.async && response->reply && response->error <= 0);
-	check((response->table != NULL) == (!response->error && run.requests[i].for_table));
-	check((response->record != NULL) == (!response->error && !run.requests[i].for_table));
+	check((table != NULL) == !response->error);
+	check(!response->error || mad_last_failure()->error == response->error);
 	check(!run.requests[i].cancelled || response->error == -ECANCELED);
-	if (response->record)
-		seen = sum(response->record, response->record_size);
-	for (size_t n = 0; n < mad_sa_table_count(response->table); n++)
-		seen ^= sum(mad_sa_table_record(response->table, n), size);
+	for (size_t n = 0; table && n < table->count; n++)
+		seen ^= sum(mad_sa_table_record(table, n), table->record_size);
 	mad_sa_table_free(response->table);
 	(void)seen;
 	run.requests[i].ends++;
@@ -66,6 +65,7 @@ static void submit(struct input *input)
 	ib_portid_t sa = {.lid = 9};
 	int method = methods[take(input, 1) % (sizeof(methods) / sizeof(*methods))];
 	struct mad_sa_query query = {
+		.method = method,
 		.attribute =
 			attributes[take(input, 1) % (sizeof(attributes) / sizeof(*attributes))],
 		.component_mask = shape,
@@ -80,9 +80,7 @@ static void submit(struct input *input)
 		query.record_size =
 			method == IB_MAD_METHOD_GETMULTI && shape & 4 ? sizeof(record) : 60;
 	}
-	run.requests[run.count].for_table =
-		method == IB_MAD_METHOD_GET_TABLE || method == IB_MAD_METHOD_GETMULTI;
-	check(!mad_sa_submit(run.async, method, &query, ended, (void *)(uintptr_t)run.count,
+	check(!mad_sa_submit(run.async, &query, ended, (void *)(uintptr_t)run.count,
 			     &run.requests[run.count].id));
 	run.count++;
 }
@@ -140,7 +138,7 @@ static void step(struct input *input)
 		if (!run.count)
 			break;
 		n = (unsigned)take(input, 1) % run.count;
-		if (!mad_sa_cancel(run.async, run.requests[n].id))
+		if (!mad_async_cancel(run.async, run.requests[n].id))
 			run.requests[n].cancelled = true;
 		break;
 	default:

@@ -416,7 +416,7 @@ static void learn(const struct umad_event *event)
 static bool next_event(struct umad_monitor *monitor)
 {
 	struct umad_event event;
-	int result = umad_monitor_next_event(monitor, &event);
+	int result = umad_monitor_next_event(monitor, &event, sizeof(event));
 
 	check(result == 0 || (result < 0 && errno == -result));
 	if (!result)
@@ -475,7 +475,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < NODES; i++)
 		if (run.machine.cas[i % CAS] && shape >> 4 >> i & 1)
 			run.machine.owner[i] = i % CAS + 1;
-	check(!umad_monitor_open(&monitor));
+	check(!umad_monitor_open(&monitor, 0));
 	list_anew();
 	for (int steps = 0; input.size && steps < 300; steps++)
 		step(monitor, &input);

@@ -53,14 +53,12 @@ int main(int argc, char **argv)
 {
 	struct umad_monitor *monitor;
 	struct umad_event event;
-	int error = umad_monitor_open(&monitor);
+	int error = umad_monitor_open(&monitor, argc > 1 ? atoi(argv[1]) : 0);
 
-	if (!error && argc > 1)
-		error = umad_monitor_watch_ports(monitor, atoi(argv[1]));
 	while (!error) {
 		struct pollfd pollfd = {.fd = umad_monitor_get_fd(monitor), .events = POLLIN};
 
-		while (!(error = umad_monitor_next_event(monitor, &event)))
+		while (!(error = umad_monitor_next_event(monitor, &event, sizeof(event))))
 			print(&event);
 		if (error == -EAGAIN)
 			error = poll(&pollfd, 1, -1) < 0 ? -errno : 0;

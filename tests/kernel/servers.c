@@ -33,12 +33,16 @@ static void packet(const struct umad_packet_info *info, void *user)
 			info->umad->addr.gid_index;
 }
 
-static void respond(struct mad_server *server, struct mad_request *request, void *arg)
+static void respond(struct mad_server *server, struct mad_request *request, int error,
+		    void *arg)
 {
 	uint8_t *data = arg, gid[16];
-	size_t size = request->modifier;
+	size_t size = request ? request->modifier : 0;
 
 	(void)server;
+	(void)error;
+	if (!request)
+		return;
 	if (request->attribute != NAME || size < NAME_BYTES || size > LARGEST ||
 	    request->data_size < 4) {
 		mad_request_free(request);

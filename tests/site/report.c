@@ -228,12 +228,12 @@ static int print_basic_counters(struct site *site, const char *text)
 	unsigned number;
 
 	if (sscanf(text, "%d,%u", &to.lid, &number) != 2 ||
-	    mad_counters_read(site->port, &to, number, &options, &counters))
+	    mad_counters_read(site->port, &to, number, &options, &counters, sizeof(counters)))
 		return 1;
 	for (unsigned i = 0; (info = mad_counters_info(i)); i++)
 		if (counters.present & MAD_COUNTER_BIT(i))
 			printf("%s %" PRIu64 "\n", info->field,
-			       mad_counters_value(&counters, i) / info->multiplier);
+			       mad_counters_value(&counters, i, NULL) / info->multiplier);
 	return 0;
 }
 

@@ -31,7 +31,7 @@ static void came(struct mad_async *async, const struct mad_reply *reply, void *a
 	series->retransmitted += reply->transmissions ? reply->transmissions - 1 : 0;
 	if (reply->error) {
 		if (!series->failed++)
-			mad_reply_text(reply, series->failure, sizeof(series->failure));
+			mad_failure_text(NULL, series->failure, sizeof(series->failure));
 		/* an error status is a response, too */
 		if (reply->error != -EIO)
 			return;
@@ -137,7 +137,8 @@ static void print_counters(struct site *site, const char *name, int lid, unsigne
 	struct mad_counters_options options = {.counters = MAD_COUNTERS_ERRORS};
 	ib_portid_t to = {.lid = lid};
 	struct mad_counters counters;
-	int error = mad_counters_read(site->port, &to, port, &options, &counters);
+	int error =
+		mad_counters_read(site->port, &to, port, &options, &counters, sizeof(counters));
 
 	if (error)
 		wrong("%s: counters: %s", name, strerror(-error));

@@ -107,23 +107,27 @@ static void print_links(const struct mad_fabric *fabric)
 
 static void print_failures(const struct mad_fabric *fabric)
 {
-	const struct mad_fabric_failure *failure;
-	const struct mad_fabric_oddity *oddity;
+	const struct mad_fabric_problem *problem;
+	char text[MAD_FABRIC_PROBLEM_TEXT_SIZE];
 
-	fact("did not respond", "%zu", mad_fabric_failure_count(fabric));
-	for (size_t i = 0; i < FAILURES && (failure = mad_fabric_failure(fabric, i)); i++) {
-		const struct mad_fabric_node *node =
-			failure->behind ? failure->behind->node : failure->node;
+	fact("problems", "%zu", fabric->problem_count);
+	for (size_t i = 0; i < FAILURES && (problem = mad_fabric_get_problem(fabric, i)); i++) {
+		const struct mad_fabric_node *node = problem->node;
+		unsigned port = problem->port ? problem->port->number : problem->modifier;
 
-		wrong("%s %s 0x%016" PRIx64 " port %u: attribute 0x%04x, %u requests: %s",
-		      failure->behind ? "behind" : "at", quoted(node->description), node->guid,
-		      failure->behind ? failure->behind->number : failure->modifier,
-		      failure->attribute, failure->count, strerror(-failure->error));
+		if (problem->error) {
+			wrong("%s %s 0x%016" PRIx64
+			      " port %u: attribute 0x%04x, %u requests: %s",
+			      problem->kind == MAD_FABRIC_PROBLEM_BEHIND ? "behind" : "at",
+			      quoted(node->description), node->guid, port, problem->attribute,
+			      problem->count, strerror(-problem->error));
+			continue;
+		}
+		/* names of nodes are in quotation marks, so that they can be made anonymous */
+		mad_fabric_problem_text(problem, text, sizeof(text));
+		fact("", "%s port %u%s", node ? quoted(node->description) : "", port,
+		     strchr(strrchr(text, ')') ? strrchr(text, ')') : text, ':'));
 	}
-	fact("odd", "%zu", mad_fabric_oddity_count(fabric));
-	for (size_t i = 0; i < FAILURES && (oddity = mad_fabric_oddity(fabric, i)); i++)
-		fact("", "%s: %s", mad_fabric_oddity_text(oddity->kind),
-		     oddity->node ? quoted(oddity->node->description) : "");
 }
 
 struct discovered {
@@ -188,7 +192,7 @@ static void count_errors(struct site *site, const struct mad_fabric *fabric, str
 
 	memset(sums, 0, sizeof(*sums));
 	while ((port = mad_fabric_next_port(fabric, port))) {
-		ib_portid_t to = {.lid = mad_fabric_port_lid(fabric, port)};
+		ib_portid_t to = {.lid = port->gmp_lid};
 
 		if (port->peer && to.lid &&
 		    mad_counters_submit(site->async, &to, port->number, &options, counted, sums,

@@ -71,8 +71,8 @@ static bool submit(struct client *client, uint64_t *random)
 	*waiting = (struct waiting){client, token};
 	client->open++;
 	if (request->kind == REQUEST_PATHS || request->kind == REQUEST_NODES)
-		error = mad_sa_submit(client->async, IB_MAD_METHOD_GET_TABLE, &request->query,
-				      called_back_by_sa, waiting, &client->last_sa_id);
+		error = mad_sa_submit(client->async, &request->query, called_back_by_sa,
+				      waiting, &client->last_sa_id);
 	else
 		error = mad_async_submit(client->async, &request->rpc, &request->to,
 					 request->size ? request->data : NULL, request->size,
@@ -130,7 +130,7 @@ static void cancel_some(struct client *client, uint64_t *random)
 	if (die < 20)
 		mad_async_cancel(client->async, client->last_id);
 	else if (die < 30)
-		mad_sa_cancel(client->async, client->last_sa_id);
+		mad_async_cancel(client->async, client->last_sa_id);
 	else if (die == 30)
 		mad_async_cancel(client->async, MAD_ASYNC_ALL);
 }
@@ -205,11 +205,8 @@ struct callers {
 static int ask_sa(struct caller *caller)
 {
 	struct request *request = &caller->request;
-	struct mad_sa_table *table = NULL;
-	int error = mad_sa_get_table(caller->port, &request->query, &table);
 
-	mad_sa_table_free(table);
-	return error;
+	return mad_sa_request(caller->port, &request->query, NULL);
 }
 
 /* A negative errno; otherwise the response is in the message. */

@@ -39,6 +39,7 @@ struct service {
 	struct mad_request *held[MOST_HELD];
 	unsigned held_count;
 	uint64_t random;
+	bool ended;
 };
 
 static void respond(struct mad_request *request)
@@ -48,12 +49,20 @@ static void respond(struct mad_request *request)
 }
 
 /* Most requests get their data back, some later; some get a status, and some no response. */
-static void serve(struct mad_server *server, struct mad_request *request, void *arg)
+static void serve(struct mad_server *server, struct mad_request *request, int error, void *arg)
 {
 	struct service *service = arg;
-	unsigned die = random_below(&service->random, 100);
+	unsigned die;
 
 	(void)server;
+	(void)error;
+	if (!request) {
+		if (service->ended)
+			record_wrong("a server has ended twice");
+		service->ended = true;
+		return;
+	}
+	die = random_below(&service->random, 100);
 	counts.served++;
 	if (die < 2)
 		mad_request_free(request);
@@ -82,7 +91,7 @@ static void close_service(struct part *part)
 	struct service *service = part->state;
 	unsigned die = random_below(&part->random, 4);
 
-	if (die == 0)
+	if (die == 0 && !service->ended)
 		mad_server_stop(service->server);
 	if (die == 1)
 		drop_held(service);
@@ -93,6 +102,8 @@ static void close_service(struct part *part)
 		service->port = NULL;
 	}
 	mad_async_free(service->async);
+	if (!service->ended)
+		record_wrong("a server has not ended with its engine");
 	mad_rpc_close_port(service->port);
 	drop_held(service); /* the last held request frees the port */
 	free(service);
@@ -223,7 +234,7 @@ static bool open_monitor(struct part *part)
 {
 	struct umad_monitor *monitor;
 
-	if (umad_monitor_open(&monitor) < 0)
+	if (umad_monitor_open(&monitor, 0) < 0)
 		return false;
 	part->state = monitor;
 	return true;
@@ -250,7 +261,7 @@ static bool work_monitor(struct part *part, unsigned ms)
 
 	while (!stopping() && now_ms() < until) {
 		if (poll(&pollfd, 1, 0) > 0)
-			while (!umad_monitor_next_event(monitor, &event))
+			while (!umad_monitor_next_event(monitor, &event, sizeof(event)))
 				counts.events++;
 		list_devices();
 		sleep_ms(250);

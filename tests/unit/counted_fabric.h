@@ -140,7 +140,7 @@ static inline int respond_as_fabric(const struct device_packet *packet, void *ar
 		return 0;
 	if (packet->mad[1] == IB_SMI_CLASS) {
 		node->node_infos++;
-		net.m_key = mad_read_field64(packet->mad, 0, IB_MAD_MKEY_F);
+		net.m_key = mad_read_field(packet->mad, 0, IB_MAD_MKEY_F);
 		if (node->is_short) {
 			uint8_t mad[IB_MAD_SIZE];
 

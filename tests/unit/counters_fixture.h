@@ -112,11 +112,14 @@ static inline struct mad_counters read_with(const struct mad_counters_options *o
 	struct mad_counters counters;
 
 	memset(&counters, 0xff, sizeof(counters));
-	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, options, &counters), 0);
+	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, options, &counters,
+					   sizeof(counters)),
+			 0);
 	/* a call that succeeds does not change it, although the node refused requests */
 	assert_memory_equal(mad_last_failure(), &failure, sizeof(failure));
 	assert_int_equal(device_written() - before, requests);
 	assert_int_equal(counters.requests, requests);
+	assert_int_equal(counters.size, sizeof(counters));
 	assert_int_equal(counters.port, PORT);
 	assert_int_equal(counters.status, 0);
 	assert_true(counters.time_us > 0);
@@ -138,6 +141,8 @@ static inline void came(struct mad_async *async, int error, const struct mad_cou
 	result->calls++;
 	result->error = error;
 	result->counters = *counters;
+	if (error)
+		assert_int_equal(mad_last_failure()->error, error);
 }
 
 #endif

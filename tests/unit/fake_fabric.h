@@ -159,8 +159,7 @@ static inline int fake_response(const struct device_packet *packet, void *arg)
 
 	(void)arg;
 	fake.asked++;
-	if (node && node->m_key &&
-	    node->m_key != mad_read_field64(packet->mad, 0, IB_MAD_MKEY_F))
+	if (node && node->m_key && node->m_key != mad_read_field(packet->mad, 0, IB_MAD_MKEY_F))
 		return 0;
 	if (!node || node->dead || !node->responses) {
 		if (node && attribute == IB_ATTR_PORT_INFO)

@@ -10,8 +10,10 @@
 #include "clocked_device.h"
 #include "test.h"
 
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_link.h>
 #include <infiniband/mad_notice.h>
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_sa.h>
 
 #define S           (1000 * MS)
@@ -231,7 +233,10 @@ static inline void tell(struct mad_membership *membership,
 
 	assert_ptr_equal(membership, here->membership);
 	assert_int_equal(here->ends, 0);
+	if (state->error)
+		assert_int_equal(mad_last_failure()->error, state->error);
 	here->error = state->error;
+	assert_true(!state->error || mad_last_failure()->error == state->error);
 	here->status = state->status;
 	here->changed = state->changed;
 	here->at = clock_now;
@@ -263,6 +268,7 @@ static inline void tell_notice(struct mad_notices *notices, const struct mad_not
 
 	(void)notices;
 	here->error = notice->error;
+	assert_true(!notice->error || mad_last_failure()->error == notice->error);
 	here->status = notice->status;
 	if (notice->kind == MAD_NOTICE_END)
 		here->ends++;
@@ -302,10 +308,15 @@ static inline int keeper_teardown(void)
 static inline int begin(unsigned group)
 {
 	struct umad_sa_mcmember_record member = {.qkey = htobe32(0xb1b)};
+	const struct mad_membership_options options = {
+		.member = &member,
+		.component_mask = UMAD_SA_MCM_COMP_MASK_QKEY,
+		.join_state = 1,
+	};
 
 	put_mgid(member.mgid, group);
-	return mad_membership_start(async, &member, UMAD_SA_MCM_COMP_MASK_QKEY, 1, tell,
-				    &told[group], &told[group].membership);
+	return mad_membership_start(async, &options, tell, &told[group],
+				    &told[group].membership);
 }
 
 static inline void join(unsigned group)

@@ -105,7 +105,7 @@ int timeout_ms_of(struct mad_async *async)
 		return ms;
 	work = port_work(async->port);
 	next = listener_next(&async->listener, &work);
-	if (work.gone && !async->listener.open)
+	if (work.gone && listener_is_empty(&async->listener))
 		ms = -async->port->gone;
 	else if (listener_has_work(&async->listener, &work))
 		ms = 0;

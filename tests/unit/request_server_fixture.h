@@ -18,11 +18,21 @@ static struct mad_server *server;
 /* Requests that the callback received. */
 static struct mad_request *held[HELD_MAX];
 static atomic_uint count;
+/* The last callbacks. */
+static atomic_uint ends;
+static atomic_int end_error;
 
-static inline void hold(struct mad_server *from, struct mad_request *request, void *arg)
+static inline void hold(struct mad_server *from, struct mad_request *request, int error,
+			void *arg)
 {
 	(void)from;
 	(void)arg;
+	if (!request) {
+		end_error = error;
+		ends++;
+		return;
+	}
+	assert_int_equal(error, 0);
 	assert_true(count < HELD_MAX);
 	held[count] = request;
 	count++; /* a thread that sees the new count may read the request */
@@ -56,8 +66,19 @@ static inline int server_setup(void)
 	if (async_setup())
 		return -1;
 	count = 0;
+	ends = 0;
 	server = start(ping_options(), hold, NULL);
 	return 0;
+}
+
+/* Stops the server, whose callback is hold(), and waits for its last callback. */
+static inline void end_server(void)
+{
+	unsigned before = ends;
+
+	mad_server_stop(server);
+	while (ends == before)
+		assert_true(mad_async_process(async) >= 0);
 }
 
 /* Replaces the server by one with this limit. */
@@ -65,7 +86,7 @@ static inline void restart_with_limit(unsigned limit)
 {
 	struct mad_server_options options = ping_options();
 
-	mad_server_stop(server);
+	end_server();
 	options.limit = limit;
 	server = start(options, hold, NULL);
 }

@@ -666,7 +666,7 @@ TEST(a_cancelled_request_is_there_at_once)
 
 static uint64_t sent(enum MAD_FIELDS field, int offset)
 {
-	return mad_read_field64(device_packet(device_written() - 1)->mad, offset, field);
+	return mad_read_field(device_packet(device_written() - 1)->mad, offset, field);
 }
 
 TEST(a_get_needs_an_attribute_alone)

@@ -201,12 +201,13 @@ static void add_switch_behind(struct mad_fabric *fabric)
 
 TEST(a_node_that_did_not_respond_is_not_removed_nor_what_is_behind_it)
 {
-	struct mad_fabric_failure failure = {.error = -ETIMEDOUT, .count = 1};
+	struct mad_fabric_problem problem = {
+		.kind = MAD_FABRIC_PROBLEM_BEHIND, .error = -ETIMEDOUT, .count = 1};
 
 	fill(after);
 	add_switch_behind(before);
-	failure.behind = end(after, SWITCH, 3);
-	assert_int_equal(graph_add_failure(after, &failure, NULL), 0);
+	problem.port = end(after, SWITCH, 3);
+	assert_int_equal(graph_add_problem(after, &problem, NULL), 0);
 	expect(0);
 }
 

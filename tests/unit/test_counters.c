@@ -25,7 +25,8 @@ static int stored(int error)
 
 static int read_port(unsigned port, const struct mad_counters_options *options)
 {
-	return stored(mad_counters_read(fixture.port, &to, port, options, &counters));
+	return stored(mad_counters_read(fixture.port, &to, port, options, &counters,
+					sizeof(counters)));
 }
 
 static int reset_port(const struct mad_counters_options *options)
@@ -343,14 +344,47 @@ TEST(each_counter_has_the_time_of_its_response)
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	device_on_write(respond_to_basic_late, NULL);
 	counters = read_with(NULL, 3);
-	first = mad_counters_time_us(&counters, MAD_COUNTER_RCV_BYTES);
-	last = mad_counters_time_us(&counters, MAD_COUNTER_SYMBOL_ERRORS);
+	mad_counters_value(&counters, MAD_COUNTER_RCV_BYTES, &first);
+	mad_counters_value(&counters, MAD_COUNTER_SYMBOL_ERRORS, &last);
 	assert_true(first > 0 && first <= basic_written_us);
 	assert_true(last >= basic_written_us + 3000);
 	assert_true(last == counters.time_us);
-	assert_true(mad_counters_time_us(&counters, MAD_COUNTER_QP1_DROPPED) == 0);
-	assert_true(mad_counters_time_us(&counters, MAD_COUNTER_COUNT) == 0);
-	assert_true(mad_counters_time_us(NULL, 0) == 0);
+	mad_counters_value(&counters, MAD_COUNTER_QP1_DROPPED, &first);
+	mad_counters_value(&counters, MAD_COUNTER_COUNT, &last);
+	assert_true(first == 0 && last == 0);
+	mad_counters_value(NULL, 0, &basic_written_us);
+	assert_true(basic_written_us == 0);
+}
+
+/* As in a program that was compiled with fewer members, or with more. */
+TEST(a_structure_of_another_size_is_filled_in_as_far_as_it_goes)
+{
+	const size_t smaller = offsetof(struct mad_counters, symbol_errors);
+	struct {
+		struct mad_counters counters;
+		uint64_t later[2];
+	} larger;
+	uint64_t time;
+
+	put(BASIC, IB_PC_ERR_SYM_F, 3);
+	put(BASIC, IB_PC_RCV_PKTS_F, 5);
+	memset(&larger, 0xff, sizeof(larger));
+	assert_int_equal(
+		mad_counters_read(fixture.port, &to, PORT, NULL, &larger.counters, smaller), 0);
+	assert_int_equal(larger.counters.size, smaller);
+	assert_int_equal(larger.counters.rcv_packets, 5);
+	assert_true(larger.counters.symbol_errors == UINT64_MAX);
+	assert_int_equal(mad_counters_value(&larger.counters, MAD_COUNTER_RCV_PACKETS, &time),
+			 5);
+	assert_true(time == 0);
+	assert_int_equal(mad_counters_value(&larger.counters, MAD_COUNTER_SYMBOL_ERRORS, NULL),
+			 0);
+	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, NULL, &larger.counters,
+					   sizeof(larger)),
+			 0);
+	assert_int_equal(larger.counters.size, sizeof(counters));
+	assert_int_equal(larger.counters.symbol_errors, 3);
+	assert_true(larger.later[0] == 0 && larger.later[1] == 0);
 }
 
 TEST(a_response_about_another_port_is_odd)
@@ -365,10 +399,11 @@ TEST(the_table_has_each_member_once)
 	unsigned i;
 
 	for (i = 0; (info = mad_counters_info(i)); i++) {
-		memset(&counters, 0, sizeof(counters));
+		counters = (struct mad_counters){.size = sizeof(counters)};
 		/* the members have the order of their numbers */
-		memset((uint64_t *)(void *)&counters + i, 0x01, sizeof(uint64_t));
-		assert_true(mad_counters_value(&counters, i) == UINT64_C(0x0101010101010101));
+		memset(&counters.xmit_bytes + i, 0x01, sizeof(uint64_t));
+		assert_true(mad_counters_value(&counters, i, NULL) ==
+			    UINT64_C(0x0101010101010101));
 		assert_true(info->bits || info->extended_bits);
 		assert_true(info->multiplier == (strcmp(info->unit, "bytes") ? 1 : 4));
 		assert_non_null(
@@ -378,11 +413,18 @@ TEST(the_table_has_each_member_once)
 			assert_string_not_equal(info->name, mad_counters_info(k)->name);
 	}
 	assert_int_equal(i, MAD_COUNTER_COUNT);
-	assert_int_equal(mad_counters_value(&counters, MAD_COUNTER_COUNT), 0);
-	assert_int_equal(mad_counters_value(NULL, 0), 0);
+	assert_int_equal(mad_counters_value(&counters, MAD_COUNTER_COUNT, NULL), 0);
+	assert_int_equal(mad_counters_value(NULL, 0, NULL), 0);
 	assert_string_equal(mad_counters_info(MAD_COUNTER_XMIT_WAIT_TICKS)->name,
 			    "xmit_wait_ticks");
 	assert_string_equal(mad_counters_info(MAD_COUNTER_XMIT_BYTES)->field, "PortXmitData");
+}
+
+static unsigned bits_of(const char *name)
+{
+	const struct mad_field *field = mad_field_info(mad_field_by_name(name));
+
+	return field ? field->bits : 0;
 }
 
 TEST(the_table_agrees_with_the_fields)
@@ -393,10 +435,9 @@ TEST(the_table_agrees_with_the_fields)
 		char name[128];
 
 		snprintf(name, sizeof(name), "%s.%s", info->attribute, info->field);
-		assert_true(mad_field_bits(mad_field_by_name(name)) ==
-			    (info->bits ? info->bits : info->extended_bits));
+		assert_true(bits_of(name) == (info->bits ? info->bits : info->extended_bits));
 		snprintf(name, sizeof(name), "PortCountersExtended.%s", info->field);
-		assert_true(mad_field_bits(mad_field_by_name(name)) == info->extended_bits);
+		assert_true(bits_of(name) == info->extended_bits);
 	}
 }
 
@@ -461,13 +502,20 @@ TEST(what_cannot_be_read_is_refused)
 	ib_portid_t nowhere = {.lid = 0}, route = {.lid = -1};
 	struct mad_async *async = mad_async_create(fixture.port);
 
-	assert_int_equal(mad_counters_read(NULL, &to, 1, NULL, &counters), -EINVAL);
-	assert_int_equal(mad_counters_read(fixture.port, NULL, 1, NULL, &counters), -EINVAL);
-	assert_int_equal(mad_counters_read(fixture.port, &nowhere, 1, NULL, &counters),
+	assert_int_equal(mad_counters_read(NULL, &to, 1, NULL, &counters, sizeof(counters)),
 			 -EINVAL);
-	assert_int_equal(mad_counters_read(fixture.port, &route, 1, NULL, &counters), -EINVAL);
+	assert_int_equal(
+		mad_counters_read(fixture.port, NULL, 1, NULL, &counters, sizeof(counters)),
+		-EINVAL);
+	assert_int_equal(
+		mad_counters_read(fixture.port, &nowhere, 1, NULL, &counters, sizeof(counters)),
+		-EINVAL);
+	assert_int_equal(
+		mad_counters_read(fixture.port, &route, 1, NULL, &counters, sizeof(counters)),
+		-EINVAL);
 	assert_int_equal(read_port(256, NULL), -EINVAL);
-	assert_int_equal(stored(mad_counters_read(fixture.port, &to, 1, NULL, NULL)), -EINVAL);
+	assert_int_equal(stored(mad_counters_read(fixture.port, &to, 1, NULL, NULL, 0)),
+			 -EINVAL);
 	for (unsigned i = 0; i < 6; i++) {
 		struct mad_counters_options options = {.timeout_ms = i == 4 ? -1 : 0};
 		struct result result = {0};

@@ -14,7 +14,7 @@
 static struct mad_counters_options options;
 static struct mad_async *async;
 static struct result results[PORTS];
-static struct mad_counters_reading *readings[PORTS];
+static uint64_t readings[PORTS];
 
 static void end(void)
 {
@@ -228,7 +228,8 @@ static void *read_often(void *arg)
 	for (int i = 0; i < ROUNDS; i++) {
 		for (unsigned k = 0; k < 4; k++)
 			mad_counters_submit(own, &to, k + 1, &options, came, &four[k], NULL);
-		if (mad_counters_read(fixture.port, &to, PORT, &options, &counters))
+		if (mad_counters_read(fixture.port, &to, PORT, &options, &counters,
+				      sizeof(counters)))
 			four[0].error = -EPROTO;
 		mad_async_wait(own, -1);
 	}
@@ -319,15 +320,14 @@ TEST(a_reading_can_be_cancelled)
 		submit(1);
 		while (!node.count[silent[i]])
 			assert_true(mad_async_process(async) >= 0);
-		mad_counters_cancel(readings[0]);
-		mad_counters_cancel(readings[0]);
+		assert_int_equal(mad_async_cancel(async, readings[0]), 0);
+		assert_int_equal(mad_async_cancel(async, readings[0]), -ENOENT);
 		assert_int_equal(results[0].calls, 0);
 		assert_int_equal(mad_async_wait(async, -1), 1);
 		expect(0, 0, -ECANCELED);
 		/* what was read before */
 		assert_true(results[0].counters.present == (i == 2 ? 0xff : 0));
 	}
-	mad_counters_cancel(NULL);
 }
 
 /* Its response is there, but was not handled. */
@@ -336,7 +336,7 @@ TEST(a_cancelled_reading_reports_no_status)
 	without_node();
 	node.status[CLASS_PORT_INFO] = 0x001c;
 	submit(1);
-	mad_counters_cancel(readings[0]);
+	mad_async_cancel(async, readings[0]);
 	mad_async_wait(async, -1);
 	expect(0, 0, -ECANCELED);
 	assert_int_equal(results[0].counters.status, 0);
@@ -345,7 +345,7 @@ TEST(a_cancelled_reading_reports_no_status)
 TEST(a_reading_that_waits_is_cancelled_alone)
 {
 	begin_few();
-	mad_counters_cancel(readings[2]);
+	mad_async_cancel(async, readings[2]);
 	process_until_called(2);
 	assert_int_equal(results[0].calls + results[1].calls + results[3].calls, 0);
 	release_held();
@@ -358,7 +358,7 @@ TEST(a_reading_that_waits_is_cancelled_alone)
 TEST(readings_do_not_end_with_the_one_that_asks)
 {
 	begin_few();
-	mad_counters_cancel(readings[0]);
+	mad_async_cancel(async, readings[0]);
 	process_until_called(0);
 	release_held();
 	mad_async_wait(async, -1);
@@ -372,12 +372,12 @@ TEST(all_readings_of_a_node_can_be_cancelled_one_by_one)
 {
 	begin_few();
 	for (unsigned i = 0; i < FEW; i++)
-		mad_counters_cancel(readings[i]);
+		mad_async_cancel(async, readings[i]);
 	mad_async_wait(async, -1);
 	expect(0, FEW - 1, -ECANCELED);
 	/* nothing waits for a request that was cancelled */
 	begin_few();
-	mad_counters_cancel(readings[0]);
+	mad_async_cancel(async, readings[0]);
 	mad_async_cancel(async, MAD_ASYNC_ALL);
 	mad_async_wait(async, -1);
 	expect(0, FEW - 1, -ECANCELED);
@@ -394,7 +394,7 @@ static void cancel_others(struct mad_async *engine, int error,
 	came(engine, error, counters, result);
 	for (unsigned i = 0; i < FEW; i++)
 		if (result != &results[i] && !results[i].calls)
-			mad_counters_cancel(readings[i]);
+			mad_async_cancel(engine, readings[i]);
 }
 
 /* Those that have the response, but were not called back, and the one that asked. */
@@ -436,7 +436,7 @@ TEST(a_reading_is_cancelled_without_memory)
 
 		begin_few();
 		use_up_requests(&result);
-		mad_counters_cancel(readings[cancel]);
+		mad_async_cancel(async, readings[cancel]);
 		device_fail_malloc(0);
 		assert_int_equal(node.count[CLASS_PORT_INFO], 1);
 		release_held();
@@ -449,7 +449,7 @@ TEST(a_reading_is_cancelled_without_memory)
 
 TEST(what_cannot_be_begun_is_not_called_back)
 {
-	struct mad_counters_reading *reading = NULL;
+	uint64_t reading;
 	struct result result = {0};
 
 	assert_int_equal(mad_counters_submit(NULL, &to, 1, NULL, came, &result, NULL), -EINVAL);
@@ -468,7 +468,6 @@ TEST(what_cannot_be_begun_is_not_called_back)
 		assert_int_equal(
 			mad_counters_submit(async, &to, 1, NULL, came, &result, &reading),
 			-ENOMEM);
-		assert_null(reading);
 	}
 	/* the counters of a second response need memory */
 	device_fail_malloc(0);
@@ -487,4 +486,108 @@ TEST(what_cannot_be_begun_is_not_called_back)
 	end();
 	assert_int_equal(result.calls, 1);
 	begin();
+}
+
+/* --- numbers of readings ---------------------------------------------------------- */
+
+static void *cancel_from_a_thread(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < FEW; i++)
+		assert_int_equal(mad_async_cancel(async, readings[i]), 0);
+	return NULL;
+}
+
+/* The first reading asks, the others wait: no thread processes the engine meanwhile. */
+TEST(another_thread_cancels_readings)
+{
+	pthread_t thread;
+
+	begin_few();
+	assert_int_equal(pthread_create(&thread, NULL, cancel_from_a_thread, NULL), 0);
+	pthread_join(thread, NULL);
+	for (unsigned i = 0; i < FEW; i++)
+		assert_int_equal(results[i].calls, 0);
+	mad_async_wait(async, -1);
+	expect(0, FEW - 1, -ECANCELED);
+	for (unsigned i = 0; i < FEW; i++)
+		assert_int_equal(mad_async_cancel(async, readings[i]), -ENOENT);
+}
+
+TEST(a_reading_is_cancelled_before_its_request_is_sent)
+{
+	without_node();
+	mad_port_set(fixture.port, MAD_PORT_DESTINATION_LIMIT, 1);
+	node.hold = true;
+	submit(2);
+	assert_int_equal(device_written(), 1);
+	assert_int_equal(mad_async_cancel(async, readings[1]), 0);
+	process_until_called(1);
+	expect(1, 1, -ECANCELED);
+	assert_int_equal(device_written(), 1);
+	release_held();
+	mad_async_wait(async, -1);
+	expect(0, 0, 0);
+	assert_int_equal(node.count[CLASS_PORT_INFO], 1);
+}
+
+static void cancel_itself(struct mad_async *engine, int error,
+			  const struct mad_counters *counters, void *arg)
+{
+	came(engine, error, counters, arg);
+	assert_int_equal(mad_async_cancel(engine, readings[0]), -ENOENT);
+}
+
+TEST(a_reading_is_complete_in_its_callback)
+{
+	assert_int_equal(mad_counters_submit(async, &to, PORT, &options, cancel_itself,
+					     &results[0], &readings[0]),
+			 0);
+	mad_async_wait(async, -1);
+	expect(0, 0, 0);
+}
+
+/* The response is there before the call returns. */
+TEST(no_callback_comes_within_the_call)
+{
+	device_on_write(respond_at_once, NULL);
+	submit(1);
+	assert_int_equal(results[0].calls, 0);
+	mad_async_wait(async, -1);
+	expect(0, 0, 0);
+	submit(2);
+	assert_int_equal(results[0].calls + results[1].calls, 0);
+	mad_async_wait(async, -1);
+	expect(0, 1, 0);
+}
+
+static void *cancel_all_often(void *arg)
+{
+	const int *stop = arg;
+
+	while (!__atomic_load_n(stop, __ATOMIC_ACQUIRE))
+		mad_async_cancel(async, MAD_ASYNC_ALL);
+	return NULL;
+}
+
+TEST(readings_begin_while_another_thread_cancels_all)
+{
+	pthread_t canceller, submitter;
+	int stop = 0;
+
+	device_on_write(respond_at_once, NULL);
+	assert_int_equal(pthread_create(&canceller, NULL, cancel_all_often, &stop), 0);
+	for (int round = 0; round < ROUNDS; round++) {
+		memset(results, 0, sizeof(results));
+		assert_int_equal(pthread_create(&submitter, NULL, submit_four, results), 0);
+		mad_async_wait(async, -1);
+		pthread_join(submitter, NULL);
+		mad_async_wait(async, -1);
+		for (unsigned i = 0; i < 4; i++) {
+			assert_int_equal(results[i].calls, 1);
+			assert_true(!results[i].error || results[i].error == -ECANCELED);
+		}
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	pthread_join(canceller, NULL);
 }

@@ -19,12 +19,19 @@ FIXTURE(setup, fixture_teardown);
 
 static struct mad_counters_details details;
 
-static int read_details(unsigned wanted)
+static struct mad_counters_options wants(unsigned groups)
 {
+	return (struct mad_counters_options){
+		.details = groups, .details_to = &details, .details_size = sizeof(details)};
+}
+
+static int read_details(unsigned groups)
+{
+	const struct mad_counters_options options = wants(groups);
 	int error;
 
 	memset(&details, 0xff, sizeof(details));
-	error = mad_counters_read_details(fixture.port, &to, PORT, wanted, 0, &details);
+	error = mad_counters_read(fixture.port, &to, PORT, &options, NULL, 0);
 	if (error)
 		assert_int_equal(mad_last_failure()->error, error);
 	return error;
@@ -34,7 +41,7 @@ TEST(each_group_takes_a_request)
 {
 	assert_int_equal(read_details(ALL), 0);
 	assert_int_equal(details.present, ALL);
-	assert_int_equal(details.requests, 5);
+	assert_int_equal(device_written(), 5);
 	assert_int_equal(details.port, PORT);
 	assert_true(details.time_us > 0);
 	expect_mad(0, "0:01040101 17:1f 65:03");
@@ -94,8 +101,6 @@ TEST(a_group_that_a_node_lacks_is_left_out)
 	assert_int_equal(details.tick, 3);
 	assert_int_equal(read_details(MAD_COUNTERS_VL_DATA), -EOPNOTSUPP);
 	assert_int_equal(details.present, 0);
-	assert_int_equal(details.status, 0);
-	assert_int_equal(details.requests, 1);
 }
 
 TEST(a_reading_of_details_that_fails_has_what_was_read)
@@ -103,7 +108,7 @@ TEST(a_reading_of_details_that_fails_has_what_was_read)
 	put(PACKETS, IB_PC_PORT_VL_OP_PACKETS2_F, 5);
 	node.status[WAIT] = 0x001c;
 	assert_int_equal(read_details(ALL), -EIO);
-	assert_int_equal(details.status, 0x1c);
+	assert_int_equal(mad_last_failure()->status, 0x1c);
 	assert_int_equal(details.present,
 			 MAD_COUNTERS_LANES | MAD_COUNTERS_VL_PACKETS | MAD_COUNTERS_VL_DATA);
 	assert_int_equal(details.vls[2].rcv_packets, 5);
@@ -118,67 +123,121 @@ TEST(a_reading_of_details_that_fails_has_what_was_read)
 	assert_int_equal(details.present, 0);
 }
 
-static struct {
-	int calls, error;
-	unsigned present;
-} outcome;
+TEST(counters_and_details_are_one_reading)
+{
+	struct mad_counters_options options = wants(MAD_COUNTERS_TICK);
+	struct mad_counters counters;
 
-static void note(struct mad_async *async, int error, const struct mad_counters_details *read,
+	put(BASIC, IB_PC_RCV_PKTS_F, 5);
+	node.data[TICK][2] = 3;
+	options.basic = true;
+	options.counters = MAD_COUNTERS_TRAFFIC;
+	counters = read_with(&options, 2);
+	assert_int_equal(counters.rcv_packets, 5);
+	assert_int_equal(details.tick, 3);
+	/* what was read before the details failed */
+	node.status[TICK] = 0x001c;
+	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters,
+					   sizeof(counters)),
+			 -EIO);
+	assert_int_equal(counters.rcv_packets, 5);
+	assert_int_equal(counters.status, 0x1c);
+	assert_int_equal(details.present, 0);
+	/* a reading without a group of the wanted ones has its counters */
+	node.status[TICK] = 0x000c;
+	read_with(&options, 2);
+	options.counters = 0;
+	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters,
+					   sizeof(counters)),
+			 -EOPNOTSUPP);
+	assert_int_equal(counters.present, 0);
+	/* a reset leaves details alone */
+	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), -EOPNOTSUPP);
+}
+
+TEST(details_fit_the_size_of_the_program)
+{
+	struct mad_counters_options options = wants(MAD_COUNTERS_LANES | MAD_COUNTERS_TICK);
+	struct {
+		struct mad_counters_details details;
+		uint64_t later;
+	} larger;
+
+	put(SPEEDS, IB_PESC_ERR_DET_CTR_LANE0_F, 7);
+	memset(&larger, 0xff, sizeof(larger));
+	options.details_to = &larger.details;
+	options.details_size = offsetof(struct mad_counters_details, lanes);
+	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, NULL, 0), 0);
+	assert_int_equal(larger.details.port, PORT);
+	assert_true(larger.details.lanes[0].error_detections == UINT32_MAX);
+	options.details_size = sizeof(larger);
+	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, NULL, 0), 0);
+	assert_int_equal(larger.details.lanes[0].error_detections, 7);
+	assert_true(larger.later == 0);
+}
+
+static void note(struct mad_async *async, int error, const struct mad_counters *counters,
 		 void *arg)
 {
-	assert_non_null(async);
-	assert_ptr_equal(arg, &outcome);
-	outcome.calls++;
-	outcome.error = error;
-	outcome.present = read->present;
+	/* the details are there before the callback */
+	assert_int_equal(details.port, PORT);
+	came(async, error, counters, arg);
 }
 
 TEST(details_are_read_on_an_engine)
 {
 	struct mad_async *async = mad_async_create(fixture.port);
+	struct mad_counters_options options = wants(ALL);
+	struct result result = {0};
+	uint64_t id;
 
-	memset(&outcome, 0, sizeof(outcome));
-	assert_int_equal(mad_counters_submit_details(async, &to, PORT, ALL, 0, note, &outcome),
+	assert_int_equal(mad_counters_submit(async, &to, PORT, &options, note, &result, NULL),
 			 0);
+	assert_int_equal(result.calls, 0);
 	mad_async_wait(async, -1);
-	assert_int_equal(outcome.calls, 1);
-	assert_int_equal(outcome.error, 0);
-	assert_int_equal(outcome.present, ALL);
+	assert_int_equal(result.calls, 1);
+	assert_int_equal(result.error, 0);
+	assert_int_equal(result.counters.present, 0);
+	assert_int_equal(result.counters.requests, 5);
+	assert_int_equal(details.present, ALL);
 	node.silent = PACKETS;
-	assert_int_equal(mad_counters_submit_details(async, &to, PORT, ALL, 0, note, &outcome),
+	options.counters = MAD_COUNTERS_DEFAULT;
+	assert_int_equal(mad_counters_submit(async, &to, PORT, &options, note, &result, &id),
 			 0);
+	while (!node.count[PACKETS] || node.count[PACKETS] < 2)
+		assert_true(mad_async_process(async) >= 0);
+	assert_int_equal(mad_async_cancel(async, id), 0);
+	mad_async_wait(async, -1);
+	assert_int_equal(result.calls, 2);
+	assert_int_equal(result.error, -ECANCELED);
+	assert_true(result.counters.present == BASIC_COUNTERS);
+	assert_int_equal(details.present, MAD_COUNTERS_LANES);
 	mad_async_free(async);
-	assert_int_equal(outcome.calls, 2);
-	assert_int_equal(outcome.error, -ECANCELED);
 }
 
 TEST(details_that_cannot_be_read_are_refused)
 {
-	const ib_portid_t nowhere = {.lid = 0};
 	struct mad_async *async = mad_async_create(fixture.port);
+	struct mad_counters_options options = wants(32);
+	struct result result = {0};
 
-	assert_int_equal(read_details(0), -EINVAL);
 	assert_int_equal(read_details(32), -EINVAL);
-	memset(&details, 0xff, sizeof(details));
-	assert_int_equal(mad_counters_read_details(NULL, &to, 1, 1, 0, &details), -EINVAL);
 	assert_int_equal(details.present, 0);
-	assert_int_equal(mad_counters_read_details(fixture.port, NULL, 1, 1, 0, &details),
+	assert_int_equal(mad_counters_submit(async, &to, 1, &options, came, &result, NULL),
 			 -EINVAL);
-	assert_int_equal(mad_counters_read_details(fixture.port, &nowhere, 1, 1, 0, &details),
-			 -EINVAL);
-	assert_int_equal(mad_counters_read_details(fixture.port, &to, 256, 1, 0, &details),
-			 -EINVAL);
-	assert_int_equal(mad_counters_read_details(fixture.port, &to, 1, 1, -1, &details),
-			 -EINVAL);
-	assert_int_equal(mad_counters_read_details(fixture.port, &to, 1, 1, 0, NULL), -EINVAL);
-	assert_int_equal(mad_counters_submit_details(NULL, &to, 1, 1, 0, note, NULL), -EINVAL);
-	assert_int_equal(mad_counters_submit_details(async, &to, 1, 1, 0, NULL, NULL), -EINVAL);
-	device_fail_malloc(1);
-	assert_int_equal(mad_counters_submit_details(async, &to, 1, 1, 0, note, NULL), -ENOMEM);
-	device_fail_malloc(2);
-	assert_int_equal(mad_counters_submit_details(async, &to, 1, 1, 0, note, NULL), -ENOMEM);
+	options = (struct mad_counters_options){.details = 1};
+	assert_int_equal(mad_counters_read(fixture.port, &to, 1, &options, NULL, 0), -EINVAL);
+	assert_int_equal(mad_counters_reset(fixture.port, &to, 1, &options), -EINVAL);
+	options = wants(1);
+	for (unsigned n = 1; n < 3; n++) {
+		device_fail_malloc(n);
+		assert_int_equal(
+			mad_counters_submit(async, &to, 1, &options, came, &result, NULL),
+			-ENOMEM);
+	}
 	device_fail_malloc(0);
 	mad_async_free(async);
+	assert_int_equal(result.calls, 0);
 	assert_int_equal(device_written(), 0);
 }
 

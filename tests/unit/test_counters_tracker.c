@@ -17,7 +17,8 @@ static struct mad_counters reading;
 static int setup(void)
 {
 	tracker = mad_counters_tracker_create(0);
-	reading = (struct mad_counters){.present = TRAFFIC_AND_ERRORS, .time_us = 1000000};
+	reading = (struct mad_counters){
+		.size = sizeof(reading), .present = TRAFFIC_AND_ERRORS, .time_us = 1000000};
 	return tracker ? 0 : -1;
 }
 
@@ -63,21 +64,28 @@ TEST(totals_begin_with_the_first_reading)
 TEST(rates_are_of_the_latest_interval_and_of_all)
 {
 	track();
-	assert_true(isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES)));
-	assert_true(isnan(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES)));
+	assert_true(isnan(
+		mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_LATEST)));
+	assert_true(isnan(
+		mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN)));
 	reading.rcv_bytes = 5000;
 	track();
 	reading.rcv_bytes = 6000;
 	reading.time_us += 1000000;
 	track();
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 500);
-	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 2000);
-	assert_true(isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_COUNT)));
-	assert_true(isnan(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_COUNT)));
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
+					      MAD_RATE_LATEST) == 500);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN) ==
+		    2000);
+	assert_true(
+		isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_COUNT, MAD_RATE_LATEST)));
+	assert_true(
+		isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_COUNT, MAD_RATE_MEAN)));
 	/* two readings at one time */
 	reading.rcv_bytes = 7000;
 	assert_int_equal(mad_counters_tracker_add(tracker, &reading), 0);
-	assert_true(isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES)));
+	assert_true(isnan(
+		mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_LATEST)));
 }
 
 /* PortCountersExtended has the bytes, and PortCounters the errors. */
@@ -96,9 +104,12 @@ TEST(a_rate_is_by_the_times_of_the_counters_responses)
 	reading.symbol_errors = 34;
 	respond_at(5000007, 5100000);
 	assert_int_equal(mad_counters_tracker_add(tracker, &reading), 0);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 1000000);
-	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 1000000);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_SYMBOL_ERRORS) == 10);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
+					      MAD_RATE_LATEST) == 1000000);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN) ==
+		    1000000);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_SYMBOL_ERRORS,
+					      MAD_RATE_LATEST) == 10);
 }
 
 TEST(a_reading_that_was_overtaken_is_refused)
@@ -152,7 +163,8 @@ TEST(a_counter_that_runs_backwards_adds_nothing)
 	assert_int_equal(track(), MAD_COUNTERS_BACKWARDS);
 	assert_int_equal(total()->rcv_bytes, 0);
 	assert_int_equal(total()->xmit_bytes, 100);
-	assert_true(isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES)));
+	assert_true(isnan(
+		mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_LATEST)));
 	reading.rcv_bytes = 100010;
 	assert_int_equal(track(), 0);
 	assert_int_equal(total()->rcv_bytes, 10);
@@ -217,7 +229,8 @@ TEST(a_small_fall_of_all_that_was_not_reset_is_no_restart)
 
 TEST(a_reading_that_failed_changes_nothing)
 {
-	const struct mad_counters failed = {.port = 7, .requests = 3, .odd = 1};
+	const struct mad_counters failed = {
+		.size = sizeof(failed), .port = 7, .requests = 3, .odd = 1};
 
 	assert_int_equal(mad_counters_tracker_add(tracker, &failed), -EINVAL);
 	reading.rcv_bytes = 1000;
@@ -229,7 +242,8 @@ TEST(a_reading_that_failed_changes_nothing)
 	assert_int_equal(total()->rcv_bytes, 3000);
 	assert_int_equal(total()->odd, 0);
 	assert_int_equal(mad_counters_tracker_totals(tracker)->readings, 2);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 3000);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
+					      MAD_RATE_LATEST) == 3000);
 }
 
 TEST(the_mean_rate_of_a_counter_is_of_the_readings_that_have_it)
@@ -240,13 +254,16 @@ TEST(the_mean_rate_of_a_counter_is_of_the_readings_that_have_it)
 	reading.present = TRAFFIC_AND_ERRORS;
 	reading.rcv_bytes = 5000;
 	track();
-	assert_true(isnan(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES)));
+	assert_true(isnan(
+		mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN)));
 	reading.rcv_bytes = 5800;
 	track();
-	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 800);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN) ==
+		    800);
 	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES);
 	track();
-	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 800);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN) ==
+		    800);
 }
 
 TEST(a_counter_at_its_maximum_is_named_and_stays_so)
@@ -285,7 +302,8 @@ TEST(a_reading_that_lacks_a_counter_leaves_it)
 	assert_int_equal(track(), 0);
 	assert_int_equal(total()->rcv_bytes, 3000);
 	/* it increased within two seconds */
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 1500);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
+					      MAD_RATE_LATEST) == 1500);
 }
 
 TEST(a_counter_from_another_attribute_begins_again)
@@ -320,7 +338,8 @@ TEST(an_odd_value_changes_nothing_and_the_next_reading_continues)
 	reading.odd_values = 0;
 	assert_int_equal(track(), 0);
 	assert_int_equal(total()->rcv_bytes, 4000);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 2000);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
+					      MAD_RATE_LATEST) == 2000);
 	assert_int_equal(mad_counters_tracker_totals(tracker)->impossible, 1);
 }
 
@@ -351,7 +370,8 @@ TEST(a_growth_that_no_link_can_count_is_ignored)
 	reading.rcv_bytes = (UINT64_C(1) << 60) + 3000;
 	assert_int_equal(track(), 0);
 	assert_int_equal(total()->rcv_bytes, 3000);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 1000);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
+					      MAD_RATE_LATEST) == 1000);
 	/* as much as a link may count in a second and the slack */
 	reading.rcv_bytes += UINT64_C(2000000999999);
 	assert_int_equal(track(), 0);
@@ -372,7 +392,8 @@ TEST(impossible_values_that_continue_are_of_another_port)
 	reading.rcv_bytes += 70;
 	assert_int_equal(track(), 0);
 	assert_int_equal(total()->rcv_bytes, 70);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 70);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
+					      MAD_RATE_LATEST) == 70);
 }
 
 /* --- a model of a port, with random events --------------------------------------- */
@@ -430,7 +451,7 @@ static void model_begin(void)
 	tracker = mad_counters_tracker_create(model_from_device ? MAD_COUNTERS_FROM_DEVICE : 0);
 	assert_non_null(tracker);
 	memset(&model, 0, sizeof(model));
-	reading = (struct mad_counters){.time_us = 1};
+	reading = (struct mad_counters){.size = sizeof(reading), .time_us = 1};
 	model_wraps = below(2);
 	model_size = 32 + below(4000);
 	reading.extended = model_wraps ? 0 : MAD_COUNTERS_TRAFFIC;
@@ -537,7 +558,7 @@ static bool model_read(size_t counter)
 
 static void model_judge(size_t counter, bool is_read, bool has_begun)
 {
-	uint64_t now = mad_counters_value(total(), model_counters[counter]);
+	uint64_t now = mad_counters_value(total(), model_counters[counter], NULL);
 	uint64_t before = model.counters[counter].total, most;
 	bool is_incomplete =
 		mad_counters_tracker_totals(tracker)->incomplete >> model_counters[counter] & 1;
@@ -552,7 +573,8 @@ static void model_judge(size_t counter, bool is_read, bool has_begun)
 	assert_true(now <= most);
 	if (!is_read) {
 		assert_true(now == before);
-		assert_true(isnan(mad_counters_tracker_rate(tracker, model_counters[counter])));
+		assert_true(isnan(mad_counters_tracker_rate(tracker, model_counters[counter],
+							    MAD_RATE_LATEST)));
 	} else if (has_begun && !is_incomplete) {
 		assert_true(now == most || model.counters[counter].is_untold);
 	}
@@ -620,7 +642,8 @@ TEST(bytes_that_wrap_are_no_reset)
 	assert_int_equal(track(), MAD_COUNTERS_WRAPPED);
 	assert_int_equal(total()->rcv_bytes, 4096000);
 	assert_int_equal(total()->rcv_packets, 2000);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 4096000);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
+					      MAD_RATE_LATEST) == 4096000);
 	assert_int_equal(mad_counters_tracker_totals(tracker)->wraps, 1);
 	assert_int_equal(mad_counters_tracker_totals(tracker)->resets, 0);
 	assert_true(mad_counters_tracker_totals(tracker)->incomplete == 0);
@@ -739,7 +762,8 @@ static void expect_replaced(void)
 	reading.rcv_bytes += 1000;
 	assert_int_equal(track(), MAD_COUNTERS_REPLACED);
 	assert_true(total()->rcv_bytes == before);
-	assert_true(isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES)));
+	assert_true(isnan(
+		mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_LATEST)));
 	assert_true(mad_counters_tracker_totals(tracker)->incomplete & RCV_BYTES);
 	reading.rcv_bytes += 50;
 	assert_int_equal(track(), 0);
@@ -794,7 +818,7 @@ TEST(a_counter_that_the_first_reading_of_another_lacks_begins_later)
 
 static double rate_of(unsigned counter)
 {
-	return mad_counters_tracker_rate(tracker, counter);
+	return mad_counters_tracker_rate(tracker, counter, MAD_RATE_LATEST);
 }
 
 TEST(a_rate_that_is_0_is_not_one_that_is_unknown)
@@ -806,7 +830,8 @@ TEST(a_rate_that_is_0_is_not_one_that_is_unknown)
 	assert_true(isnan(rate_of(MAD_COUNTER_SYMBOL_ERRORS)));
 	track();
 	assert_true(rate_of(MAD_COUNTER_SYMBOL_ERRORS) == 0);
-	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_SYMBOL_ERRORS) == 0);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_SYMBOL_ERRORS,
+					      MAD_RATE_MEAN) == 0);
 	/* how many events came before the reset is not known */
 	reading.symbol_errors = 3;
 	track();
@@ -936,14 +961,16 @@ TEST(totals_may_begin_at_the_value_of_the_device)
 	track();
 	assert_int_equal(total()->rcv_bytes, 100000);
 	assert_true(total()->present == reading.present);
-	assert_true(isnan(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES)));
+	assert_true(isnan(
+		mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN)));
 	reading.present = TRAFFIC_AND_ERRORS;
 	reading.rcv_bytes = 100500;
 	reading.symbol_errors = 7;
 	track();
 	assert_int_equal(total()->rcv_bytes, 100500);
 	assert_int_equal(total()->symbol_errors, 7);
-	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 500);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN) ==
+		    500);
 	/* after a restart, and from another attribute, the value of the device is not added
 	 * twice */
 	reading.rcv_bytes = 300;
@@ -986,10 +1013,21 @@ TEST(what_cannot_be_added_is_refused)
 	assert_int_equal(mad_counters_tracker_add(tracker, NULL), -EINVAL);
 	assert_int_equal(mad_counters_tracker_totals(tracker)->readings, 1);
 	assert_null(mad_counters_tracker_totals(NULL));
-	assert_true(isnan(mad_counters_tracker_rate(NULL, 0)));
-	assert_true(isnan(mad_counters_tracker_mean_rate(NULL, 0)));
+	assert_true(isnan(mad_counters_tracker_rate(NULL, 0, MAD_RATE_LATEST)));
+	assert_true(isnan(mad_counters_tracker_rate(NULL, 0, MAD_RATE_MEAN)));
 	mad_counters_tracker_free(NULL);
 	device_fail_malloc(1);
 	assert_null(mad_counters_tracker_create(0));
 	device_fail_malloc(0);
+}
+
+/* A program that was compiled with fewer members has no counter beyond them. */
+TEST(a_smaller_reading_is_not_read_beyond_its_size)
+{
+	struct mad_counters *small = malloc(offsetof(struct mad_counters, present));
+
+	assert_non_null(small);
+	small->size = offsetof(struct mad_counters, present);
+	assert_int_equal(mad_counters_tracker_add(tracker, small), -EINVAL);
+	free(small);
 }

@@ -300,7 +300,7 @@ static int respond_at_random(const struct device_packet *packet, void *arg)
 static void sa_done(struct mad_async *engine, const struct mad_sa_response *response, void *arg)
 {
 	(void)engine;
-	(void)response;
+	mad_sa_table_free(response->table);
 	(*(unsigned *)arg)++;
 }
 
@@ -315,7 +315,8 @@ static void called(struct mad_async *engine, const struct mad_reply *reply, void
 static void make_request(unsigned *called_back)
 {
 	ib_portid_t to = to_lid(1 + (int)choose(9));
-	struct mad_sa_query query = {.attribute = IB_SA_ATTR_PATHRECORD, .sa = &to};
+	const struct mad_sa_query query = {
+		.method = IB_MAD_METHOD_GET, .attribute = IB_SA_ATTR_PATHRECORD, .sa = &to};
 	ib_rpc_t rpc = choose(2) ? get_request() : set_request();
 	uint8_t data[IB_MAD_SIZE] = {0};
 	struct mad_message message;
@@ -342,10 +343,10 @@ static void make_request(unsigned *called_back)
 		sa_rpc_call(port, data, &to, &sa, 0);
 		break;
 	case 6:
-		mad_sa_get(port, &query, data, 64);
+		mad_sa_request(port, &query, NULL);
 		break;
 	case 7:
-		mad_sa_submit(async, IB_MAD_METHOD_GET, &query, sa_done, called_back, NULL);
+		mad_sa_submit(async, &query, sa_done, called_back, NULL);
 		break;
 	default:
 		submit_with(async, rpc, to.lid, called, called_back);

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 
 #define GB     UINT64_C(1000000000)
 #define DAY_US (INT64_C(86400) * 1000000)
@@ -14,6 +15,7 @@
 static struct mad_fabric_counters *counters;
 static struct mad_fabric *fabric;
 static struct mad_async *async;
+static uint64_t id; /* of the latest reading on it */
 
 /* What the callback got. */
 static struct {
@@ -28,7 +30,9 @@ static void note(struct mad_async *engine, int error, struct mad_fabric_counters
 	assert_ptr_equal(arg, &done);
 	done.calls++;
 	done.error = error;
-	done.read = mad_fabric_counters_latest(read)->read;
+	done.read = read->latest->read;
+	if (error)
+		assert_int_equal(mad_last_failure()->error, error);
 }
 
 static void use_settings(const struct mad_fabric_counters_settings *settings)
@@ -119,7 +123,7 @@ static unsigned requests_of(int node)
 
 static const struct mad_fabric_counters_summary *latest(void)
 {
-	return mad_fabric_counters_latest(counters);
+	return counters->latest;
 }
 
 /* --- totals ----------------------------------------------------------------------- */
@@ -170,8 +174,8 @@ TEST(a_total_begins_at_0_and_is_unknown_after_one_reading)
 	receive(1, 1, 4000);
 	read_all();
 	assert_true(find(1, 1)->totals->total.present == 0);
-	assert_true(
-		isnan(mad_counters_tracker_rate(find(1, 1)->tracker, MAD_COUNTER_RCV_BYTES)));
+	assert_true(isnan(mad_counters_tracker_rate(find(1, 1)->tracker, MAD_COUNTER_RCV_BYTES,
+						    MAD_RATE_LATEST)));
 	receive(1, 1, 1000);
 	read_all();
 	assert_int_equal(total_of(1, 1), 1000);
@@ -199,10 +203,12 @@ TEST(a_rate_is_over_a_discovery)
 	receive(1, 1, 4000000);
 	discover();
 	read_all();
-	rate = mad_counters_tracker_rate(find(1, 1)->tracker, MAD_COUNTER_RCV_BYTES);
+	rate = mad_counters_tracker_rate(find(1, 1)->tracker, MAD_COUNTER_RCV_BYTES,
+					 MAD_RATE_LATEST);
 	/* the clock was moved by a second, and has gone on */
 	assert_true(rate > 0 && rate <= 4000000);
-	rate = mad_counters_tracker_mean_rate(find(1, 1)->tracker, MAD_COUNTER_RCV_BYTES);
+	rate = mad_counters_tracker_rate(find(1, 1)->tracker, MAD_COUNTER_RCV_BYTES,
+					 MAD_RATE_MEAN);
 	assert_true(rate > 0 && rate <= 4000000);
 }
 
@@ -857,7 +863,8 @@ static void begin(const struct mad_fabric_counters_options *options)
 {
 	async = async ? async : mad_async_create(fixture.port);
 	assert_non_null(async);
-	assert_int_equal(mad_fabric_counters_submit(async, counters, options, note, &done), 0);
+	assert_int_equal(mad_fabric_counters_submit(async, counters, options, note, &done, &id),
+			 0);
 }
 
 TEST(a_reading_on_an_engine_is_called_back_once)
@@ -865,7 +872,7 @@ TEST(a_reading_on_an_engine_is_called_back_once)
 	begin(NULL);
 	assert_int_equal(done.calls, 0);
 	assert_int_equal(latest()->end_us, 0);
-	assert_int_equal(mad_fabric_counters_submit(async, counters, NULL, note, &done),
+	assert_int_equal(mad_fabric_counters_submit(async, counters, NULL, note, &done, NULL),
 			 -EBUSY);
 	assert_int_equal(mad_fabric_counters_read(fixture.port, counters, NULL), -EBUSY);
 	assert_int_equal(mad_fabric_counters_set_fabric(counters, NULL), -EBUSY);
@@ -879,14 +886,20 @@ TEST(a_reading_on_an_engine_is_called_back_once)
 	assert_int_equal(done.calls, 2);
 }
 
-TEST(a_reading_of_nothing_is_called_back_at_once)
+TEST(a_reading_of_nothing_is_called_back_later)
 {
 	begin(&(struct mad_fabric_counters_options){.leave_out = 3});
+	assert_int_equal(done.calls, 0);
+	assert_int_equal(mad_fabric_counters_set_fabric(counters, NULL), -EBUSY);
+	mad_async_wait(async, -1);
 	assert_int_equal(done.calls, 1);
 	assert_int_equal(done.error, 0);
-	mad_fabric_counters_cancel(counters);
-	mad_fabric_counters_cancel(NULL);
-	assert_int_equal(done.calls, 1);
+	assert_int_equal(mad_async_cancel(async, id), -ENOENT);
+	begin(&(struct mad_fabric_counters_options){.leave_out = 3});
+	mad_async_free(async);
+	async = NULL;
+	assert_int_equal(done.calls, 2);
+	assert_int_equal(done.error, -ECANCELED);
 }
 
 TEST(a_reading_of_nothing_can_be_cancelled_before)
@@ -897,6 +910,8 @@ TEST(a_reading_of_nothing_can_be_cancelled_before)
 	mad_cancel_set(&cancel);
 	assert_int_equal(read_with(&options), -ECANCELED);
 	begin(&options);
+	assert_int_equal(done.calls, 0);
+	mad_async_wait(async, -1);
 	assert_int_equal(done.calls, 1);
 	assert_int_equal(done.error, -ECANCELED);
 }
@@ -912,26 +927,60 @@ static bool free_counters(const struct mad_fabric_port *port, void *arg)
 /* The sanitizers see that its memory is freed. */
 TEST(an_object_may_be_freed_by_the_filter)
 {
-	const struct mad_fabric_counters_options options = {.filter = free_counters};
-
-	async = mad_async_create(fixture.port);
-	assert_int_equal(mad_fabric_counters_submit(async, counters, &options, note, &done),
-			 -ECANCELED);
-	assert_null(counters);
-	assert_int_equal(done.calls, 0);
-}
-
-TEST(a_reading_on_an_engine_is_cancelled)
-{
-	net.hold = true;
-	begin(&(struct mad_fabric_counters_options){.check_guid = true});
-	mad_fabric_counters_cancel(counters);
-	mad_fabric_counters_cancel(counters);
-	assert_int_equal(done.calls, 0);
+	begin(&(struct mad_fabric_counters_options){.filter = free_counters});
+	assert_non_null(counters);
 	mad_async_wait(async, -1);
+	assert_null(counters);
 	assert_int_equal(done.calls, 1);
 	assert_int_equal(done.error, -ECANCELED);
-	assert_int_equal(error_of(3, 1), -ECANCELED);
+}
+
+static void *cancel_from_a_thread(void *arg)
+{
+	(void)arg;
+	assert_int_equal(mad_async_cancel(async, id), 0);
+	assert_int_equal(mad_async_cancel(async, id), -ENOENT);
+	return NULL;
+}
+
+/* Before anything was sent, and with requests in flight. */
+TEST(another_thread_cancels_a_reading)
+{
+	pthread_t thread;
+
+	for (unsigned sent = 0; sent < 2; sent++) {
+		unsigned before = device_written();
+
+		net.hold = true;
+		begin(&(struct mad_fabric_counters_options){.check_guid = true});
+		while (sent && device_written() == before)
+			assert_true(mad_async_process(async) >= 0);
+		assert_int_equal(pthread_create(&thread, NULL, cancel_from_a_thread, NULL), 0);
+		pthread_join(thread, NULL);
+		assert_int_equal(done.calls, sent);
+		mad_async_wait(async, -1);
+		assert_int_equal(done.calls, sent + 1);
+		assert_int_equal(done.error, -ECANCELED);
+		assert_int_equal(error_of(3, 1), -ECANCELED);
+		assert_int_equal(device_written() != before, sent);
+	}
+}
+
+static void cancel_again(struct mad_async *engine, int error, struct mad_fabric_counters *read,
+			 void *arg)
+{
+	note(engine, error, read, arg);
+	assert_int_equal(mad_async_cancel(engine, id), -ENOENT);
+}
+
+TEST(a_reading_is_complete_in_its_callback)
+{
+	async = mad_async_create(fixture.port);
+	assert_int_equal(
+		mad_fabric_counters_submit(async, counters, NULL, cancel_again, &done, &id), 0);
+	mad_async_wait(async, -1);
+	assert_int_equal(done.calls, 1);
+	assert_int_equal(done.error, 0);
 }
 
 TEST(an_object_that_is_freed_ends_its_reading)
@@ -963,14 +1012,15 @@ static void read_again(struct mad_async *engine, int error, struct mad_fabric_co
 	note(engine, error, read, arg);
 	if (done.calls < 3)
 		assert_int_equal(
-			mad_fabric_counters_submit(engine, read, NULL, read_again, arg), 0);
+			mad_fabric_counters_submit(engine, read, NULL, read_again, arg, NULL),
+			0);
 }
 
 TEST(a_callback_may_start_the_next_reading)
 {
 	async = mad_async_create(fixture.port);
-	assert_int_equal(mad_fabric_counters_submit(async, counters, NULL, read_again, &done),
-			 0);
+	assert_int_equal(
+		mad_fabric_counters_submit(async, counters, NULL, read_again, &done, NULL), 0);
 	mad_async_wait(async, -1);
 	assert_int_equal(done.calls, 3);
 	assert_int_equal(find(1, 1)->totals->readings, 3);
@@ -998,17 +1048,17 @@ TEST(wrong_arguments_are_refused)
 	assert_int_equal(mad_fabric_counters_read(NULL, counters, NULL), -EINVAL);
 	assert_int_equal(mad_fabric_counters_read(fixture.port, NULL, NULL), -EINVAL);
 	async = mad_async_create(fixture.port);
-	assert_int_equal(mad_fabric_counters_submit(NULL, counters, NULL, note, &done),
+	assert_int_equal(mad_fabric_counters_submit(NULL, counters, NULL, note, &done, NULL),
 			 -EINVAL);
-	assert_int_equal(mad_fabric_counters_submit(async, NULL, NULL, note, &done), -EINVAL);
-	assert_int_equal(mad_fabric_counters_submit(async, counters, NULL, NULL, &done),
+	assert_int_equal(mad_fabric_counters_submit(async, NULL, NULL, note, &done, NULL),
+			 -EINVAL);
+	assert_int_equal(mad_fabric_counters_submit(async, counters, NULL, NULL, &done, NULL),
 			 -EINVAL);
 	assert_null(mad_fabric_counters_next(NULL, NULL));
 	assert_null(mad_fabric_counters_find(NULL, 1, 1));
 	assert_null(mad_fabric_counters_find(counters, 12345, 1));
 	assert_null(mad_fabric_counters_find(counters, net.nodes[1].guid, 2));
 	assert_null(mad_fabric_counters_find(counters, net.nodes[1].guid, 0));
-	assert_null(mad_fabric_counters_latest(NULL));
 	mad_fabric_counters_free(NULL);
 	assert_int_equal(device_written(), 0);
 }
@@ -1021,7 +1071,6 @@ TEST(a_class_that_is_not_registered_ends_a_reading)
 	assert_non_null(port);
 	assert_int_equal(mad_fabric_counters_read(port, counters, NULL), -EPROTONOSUPPORT);
 	assert_int_equal(mad_last_failure()->error, -EPROTONOSUPPORT);
-	assert_int_equal(error_of(1, 1), -EPROTONOSUPPORT);
 	mad_rpc_close_port(port);
 	port = mad_rpc_open_port(NULL, 0, both, 1);
 	assert_int_equal(mad_fabric_counters_read(
@@ -1178,8 +1227,9 @@ static void model_judge(struct model_port *port, bool was_read)
 	assert_non_null(found->totals);
 	assert_int_equal(found->totals->readings, port->readings);
 	for (unsigned i = 0; i < COUNTS; i++) {
-		assert_int_equal(mad_counters_value(found->reading, counted[i]), port->read[i]);
-		assert_int_equal(mad_counters_value(&found->totals->total, counted[i]),
+		assert_int_equal(mad_counters_value(found->reading, counted[i], NULL),
+				 port->read[i]);
+		assert_int_equal(mad_counters_value(&found->totals->total, counted[i], NULL),
 				 port->totals[i]);
 	}
 	if (was_read) {
@@ -1188,10 +1238,10 @@ static void model_judge(struct model_port *port, bool was_read)
 	}
 	expect_same_totals(mad_counters_tracker_totals(port->tracker), found->totals);
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
-		double rates[] = {mad_counters_tracker_rate(port->tracker, i),
-				  mad_counters_tracker_rate(found->tracker, i),
-				  mad_counters_tracker_mean_rate(port->tracker, i),
-				  mad_counters_tracker_mean_rate(found->tracker, i)};
+		double rates[] = {mad_counters_tracker_rate(port->tracker, i, MAD_RATE_LATEST),
+				  mad_counters_tracker_rate(found->tracker, i, MAD_RATE_LATEST),
+				  mad_counters_tracker_rate(port->tracker, i, MAD_RATE_MEAN),
+				  mad_counters_tracker_rate(found->tracker, i, MAD_RATE_MEAN)};
 
 		assert_memory_equal(&rates[0], &rates[1], sizeof(rates[0]));
 		assert_memory_equal(&rates[2], &rates[3], sizeof(rates[2]));

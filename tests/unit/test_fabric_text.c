@@ -7,6 +7,7 @@
 
 #include "fabric/graph.h"
 
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_fabric_text.h>
 
 #include <inttypes.h>
@@ -89,12 +90,12 @@ static void is_stored_as_it_was(const char *text)
 	assert_string_equal(store(NULL), text);
 }
 
-static void has_oddity(enum mad_fabric_oddity_kind kind, unsigned expected)
+static void has_oddity(enum mad_fabric_problem_kind kind, unsigned expected)
 {
 	unsigned count = 0;
 
-	for (size_t i = 0; i < mad_fabric_oddity_count(fabric); i++)
-		count += mad_fabric_oddity(fabric, i)->kind == kind;
+	for (size_t i = 0; i < fabric->problem_count; i++)
+		count += mad_fabric_get_problem(fabric, i)->kind == kind;
 	assert_int_equal(count, expected);
 }
 
@@ -166,7 +167,7 @@ TEST(a_ca_with_two_ports_and_an_lmc_is_loaded)
 	assert_int_equal(port->lid, 8);
 	assert_int_equal(port->lmc, 3);
 	assert_ptr_equal(mad_fabric_find_lid(fabric, 15), port);
-	assert_ptr_equal(mad_fabric_origin(fabric), port);
+	assert_ptr_equal(fabric->origin, port);
 }
 
 TEST(a_link_has_width_speed_and_rate_at_both_ends)
@@ -230,7 +231,7 @@ TEST(a_long_name_is_cut_off)
 TEST(comments_are_optional)
 {
 	load("Switch 2 \"S-1\"\n[1] \"H-2\"[1]\n\nCa 1 \"H-2\"\n[1] \"S-1\"[1]");
-	assert_int_equal(mad_fabric_node_count(fabric), 2);
+	assert_int_equal(fabric->node_count, 2);
 	assert_non_null(mad_fabric_get_port(mad_fabric_get_node(fabric, 0), 1)->peer);
 }
 
@@ -246,7 +247,7 @@ TEST(the_headings_of_grouping_are_skipped)
 	     "caguid=0x1\nCa 1 \"H-1\"\nNon-Chassis Nodes\n"
 	     "switchguid=0x2(2)\t# \nSwitch 8 \"S-2\"\n[1][ext 5] \"S-2\"[2][ext 6]\n"
 	     "[2] \"S-2\"[1]\n");
-	assert_int_equal(mad_fabric_node_count(fabric), 2);
+	assert_int_equal(fabric->node_count, 2);
 	assert_int_equal(mad_fabric_get_node(fabric, 0)->system_guid, 0x2c9);
 }
 
@@ -265,13 +266,13 @@ TEST(the_only_port_of_a_host_without_a_link_is_the_origin)
 		"Ca\t1 \"H-0000000000000001\"\t\t# \"h\"\n";
 
 	is_stored_as_it_was(text);
-	assert_int_equal(mad_fabric_origin(fabric)->number, 1);
+	assert_int_equal(fabric->origin->number, 1);
 }
 
 TEST(a_cable_to_oneself_is_an_oddity)
 {
 	load("Switch 4 \"S-1\"\n[1] \"S-1\"[2]\n[2] \"S-1\"[1]\n[3] \"S-1\"[3]\n");
-	has_oddity(MAD_FABRIC_ODD_LOOP, 2);
+	has_oddity(MAD_FABRIC_PROBLEM_LOOP, 2);
 	assert_int_equal(mad_fabric_get_port(mad_fabric_get_node(fabric, 0), 1)->peer->number,
 			 2);
 	assert_int_equal(mad_fabric_get_port(mad_fabric_get_node(fabric, 0), 3)->peer->number,
@@ -281,7 +282,7 @@ TEST(a_cable_to_oneself_is_an_oddity)
 TEST(a_link_of_one_end_is_an_oddity)
 {
 	load("Switch 4 \"S-1\"\n[1] \"S-2\"[2]\n\nSwitch 4 \"S-2\"\n");
-	has_oddity(MAD_FABRIC_ODD_PEER, 1);
+	has_oddity(MAD_FABRIC_PROBLEM_PEER, 1);
 	assert_int_equal(
 		mad_fabric_get_port(mad_fabric_get_node(fabric, 0), 1)->peer->node->guid, 2);
 	assert_null(mad_fabric_get_port(mad_fabric_get_node(fabric, 1), 2)->peer);
@@ -291,8 +292,8 @@ TEST(two_nodes_with_one_guid_keep_their_links)
 {
 	load("Switch 4 \"S-1\"\n[1] \"H-2\"[1]\n[2] \"H-2\"[2]\n\n"
 	     "Ca 2 \"H-2\" # \"a\"\n[1] \"S-1\"[1]\n\nCa 2 \"H-2\" # \"b\"\n[2] \"S-1\"[2]\n");
-	has_oddity(MAD_FABRIC_ODD_GUID, 1);
-	has_oddity(MAD_FABRIC_ODD_PEER, 0);
+	has_oddity(MAD_FABRIC_PROBLEM_GUID, 1);
+	has_oddity(MAD_FABRIC_PROBLEM_PEER, 0);
 	assert_string_equal(
 		mad_fabric_get_port(mad_fabric_get_node(fabric, 0), 1)->peer->node->description,
 		"a");
@@ -304,7 +305,7 @@ TEST(two_nodes_with_one_guid_keep_their_links)
 TEST(two_switches_with_one_guid_are_one_oddity)
 {
 	load("switchguid=0x1(9)\nSwitch 4 \"S-1\"\n\nswitchguid=0x1(9)\nSwitch 4 \"S-1\"\n");
-	has_oddity(MAD_FABRIC_ODD_GUID, 1);
+	has_oddity(MAD_FABRIC_PROBLEM_GUID, 1);
 	assert_ptr_equal(mad_fabric_find_port_guid(fabric, 9),
 			 mad_fabric_get_port(mad_fabric_get_node(fabric, 0), 0));
 }
@@ -423,6 +424,7 @@ TEST(loading_fails_without_memory_and_leaks_nothing)
 TEST(wrong_arguments_are_refused)
 {
 	assert_int_equal(mad_fabric_load(NULL, &fabric, NULL), -EINVAL);
+	assert_int_equal(mad_last_failure()->error, -EINVAL);
 	assert_int_equal(mad_fabric_load(stdin, NULL, NULL), -EINVAL);
 	assert_int_equal(mad_fabric_store(NULL, stdout, NULL), -EINVAL);
 	load("Ca 1 \"H-1\"\n");
@@ -438,6 +440,7 @@ TEST(errors_of_reading_and_writing_are_returned)
 	assert_non_null(file);
 	load("Ca 1 \"H-1\"\n");
 	assert_int_equal(mad_fabric_store(fabric, file, NULL), -ENOSPC);
+	assert_int_equal(mad_last_failure()->error, -ENOSPC);
 	fclose(file);
 	file = fopen("/", "r");
 	assert_non_null(file);
@@ -692,8 +695,8 @@ static void same_links(const struct mad_fabric_node *node, const struct mad_fabr
 
 static void same_nodes(const struct mad_fabric *one, const struct mad_fabric *other)
 {
-	assert_int_equal(mad_fabric_node_count(one), mad_fabric_node_count(other));
-	for (size_t i = 0; i < mad_fabric_node_count(one); i++) {
+	assert_int_equal(one->node_count, other->node_count);
+	for (size_t i = 0; i < one->node_count; i++) {
 		const struct mad_fabric_node *node = mad_fabric_get_node(one, i);
 		const struct mad_fabric_node *same = mad_fabric_find_guid(other, node->guid);
 

@@ -30,10 +30,10 @@ TEST(a_membership_has_the_gid_of_the_port_and_the_components_of_the_program)
 TEST(a_group_that_the_sa_chooses_is_the_group_from_then_on)
 {
 	struct umad_sa_mcmember_record member = {.qkey = 0};
+	const struct mad_membership_options any = {.member = &member, .join_state = 1};
 
-	assert_int_equal(
-		mad_membership_start(async, &member, 0, 1, tell, &told[0], &told[0].membership),
-		0);
+	assert_int_equal(mad_membership_start(async, &any, tell, &told[0], &told[0].membership),
+			 0);
 	pass(async, S);
 	assert_int_equal(told[0].joined, 1);
 	assert_true(sa.members[7]);
@@ -146,19 +146,25 @@ TEST(a_child_has_no_registrations)
 TEST(wrong_arguments_are_refused)
 {
 	struct umad_sa_mcmember_record member = {.qkey = 0};
+	const struct mad_membership_options right = {.member = &member, .join_state = 1};
+	const struct mad_membership_options wrong[] = {
+		{.member = NULL, .join_state = 1},
+		{.member = &member, .join_state = 0},
+		{.member = &member, .join_state = 16},
+		{.member = &member, .join_state = 1, .reserved = {1}},
+		{.member = &member, .join_state = 1, .reserved = {[3] = 1}},
+	};
 	struct mad_membership *membership;
 
-	assert_int_equal(mad_membership_start(NULL, &member, 0, 1, tell, NULL, &membership),
-			 -EINVAL);
-	assert_int_equal(mad_membership_start(async, NULL, 0, 1, tell, NULL, &membership),
-			 -EINVAL);
-	assert_int_equal(mad_membership_start(async, &member, 0, 0, tell, NULL, &membership),
-			 -EINVAL);
-	assert_int_equal(mad_membership_start(async, &member, 0, 16, tell, NULL, &membership),
-			 -EINVAL);
-	assert_int_equal(mad_membership_start(async, &member, 0, 1, NULL, NULL, &membership),
-			 -EINVAL);
-	assert_int_equal(mad_membership_start(async, &member, 0, 1, tell, NULL, NULL), -EINVAL);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_equal(
+			mad_membership_start(async, &wrong[i], tell, NULL, &membership),
+			-EINVAL);
+	assert_int_equal(mad_last_failure()->error, -EINVAL);
+	assert_int_equal(mad_membership_start(async, NULL, tell, NULL, &membership), -EINVAL);
+	assert_int_equal(mad_membership_start(NULL, &right, tell, NULL, &membership), -EINVAL);
+	assert_int_equal(mad_membership_start(async, &right, NULL, NULL, &membership), -EINVAL);
+	assert_int_equal(mad_membership_start(async, &right, tell, NULL, NULL), -EINVAL);
 	mad_membership_stop(NULL);
 }
 

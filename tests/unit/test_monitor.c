@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -111,7 +112,13 @@ FIXTURE(setup, teardown);
 
 static void watch(void)
 {
-	assert_int_equal(umad_monitor_open(&monitor), 0);
+	assert_int_equal(umad_monitor_open(&monitor, 0), 0);
+}
+
+/* The monitor watches the ports, too; the tests set its timer when they need a reading. */
+static void watch_ports(void)
+{
+	assert_int_equal(umad_monitor_open(&monitor, INT_MAX), 0);
 }
 
 /* A path in sysfs. Valid until the next call. */
@@ -218,7 +225,7 @@ static void lengthen_uevent(const char *behind)
  *	trigger NAME	as "udevadm trigger --action=remove" has it
  *	fail ERROR	the socket fails once
  *	full		the next system call fails with EMFILE
- *	ports		the monitor watches ports, at an interval that does not end
+ *	ports		opens a monitor that watches ports, at an interval that does not end
  *	look		waits until such an interval has ended
  *
  * Events: +CA, -CA, +CA/PORT=NODE, -CA/PORT=NODE, *CA/PORT=NODE (changed), overrun. An error
@@ -269,7 +276,7 @@ static const char *reported(void)
 	for (;;) {
 		memset(&event, 0x5a, sizeof(event));
 		errno = 0;
-		ret = umad_monitor_next_event(monitor, &event);
+		ret = umad_monitor_next_event(monitor, &event, sizeof(event));
 		assert_true(length < sizeof(text) - 100);
 		if (ret) {
 			assert_int_equal(errno, -ret);
@@ -315,12 +322,29 @@ static void send_uevent(const char *action, char *word)
 		uevent(action, subsystem_of(word), word, NULL);
 }
 
+/* The timer of the monitor, the only one of the process. */
+static int timer_of_monitor(void)
+{
+	char link[32], target[32] = "";
+
+	for (int fd = 0; fd < 256; fd++) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		if (readlink(link, target, sizeof(target) - 1) > 0 && strstr(target, "timerfd"))
+			return fd;
+	}
+	fail_msg("the monitor has no timer");
+	return -1;
+}
+
 /* Waits until the monitor compares the ports in its next call. */
 static void await_look_every(int interval_ms)
 {
 	struct pollfd pollfd = {.fd = umad_monitor_get_fd(monitor), .events = POLLIN};
+	struct timespec interval = {.tv_sec = interval_ms / 1000,
+				    .tv_nsec = interval_ms % 1000 * 1000000L};
+	struct itimerspec time = {interval, interval};
 
-	assert_int_equal(umad_monitor_watch_ports(monitor, interval_ms), 0);
+	assert_int_equal(timerfd_settime(timer_of_monitor(), 0, &time, NULL), 0);
 	assert_int_equal(poll(&pollfd, 1, -1), 1);
 }
 
@@ -391,7 +415,7 @@ static void run_line(const char *line)
 		else if (verb && !strcmp(verb, "full"))
 			fake_fail_call(1, EMFILE);
 		else if (verb && !strcmp(verb, "ports"))
-			assert_int_equal(umad_monitor_watch_ports(monitor, INT_MAX), 0);
+			watch_ports();
 		else if (verb && !strcmp(verb, "look"))
 			await_look();
 		else
@@ -491,7 +515,7 @@ TEST_ROWS(run_row, rows);
 
 static const struct row port_rows[] = {
 	{"each value of a port is watched",
-	 "plug mlx5_0:0 mlx5_1:1; watch; ports; "
+	 "plug mlx5_0:0 mlx5_1:1; ports; "
 	 "set mlx5_1:state=1; look > *mlx5_1/1=umad1; "
 	 "set mlx5_1:phys_state=2; look > *mlx5_1/1=umad1; "
 	 "set mlx5_1:rate=10; look > *mlx5_1/1=umad1; "
@@ -502,42 +526,42 @@ static const struct row port_rows[] = {
 	 "set mlx5_1:cap_mask=0x2; look > *mlx5_1/1=umad1; "
 	 "set mlx5_1:gids/0=fe80:0:0:1:2:c903:0:1; look > *mlx5_1/1=umad1"},
 	{"each P_Key is watched",
-	 "plug mlx5_0:0; watch; ports; set mlx5_0:pkeys/1=0x8001; look > *mlx5_0/1=umad0; "
+	 "plug mlx5_0:0; ports; set mlx5_0:pkeys/1=0x8001; look > *mlx5_0/1=umad0; "
 	 "set mlx5_0:pkeys/2=0x8002; look > *mlx5_0/1=umad0; "
 	 "gone infiniband/mlx5_0/ports/1/pkeys/2; look > *mlx5_0/1=umad0"},
 	{"several changes are one event for each port, and then none",
-	 "plug mlx5_0:0; watch; ports; plug mlx5_1:1; add umad1 > +mlx5_1/1=umad1; "
+	 "plug mlx5_0:0; ports; plug mlx5_1:1; add umad1 > +mlx5_1/1=umad1; "
 	 "set mlx5_0:lid=0x77 mlx5_0:state=1 mlx5_1:lid=0x78; look > *mlx5_0/1=umad0 "
 	 "*mlx5_1/1=umad1; look > nothing"},
 	{"a change that is taken back gives no event",
-	 "plug mlx5_0:0; set mlx5_0:lid=0x1; watch; ports; set mlx5_0:lid=0x2; "
+	 "plug mlx5_0:0; set mlx5_0:lid=0x1; ports; set mlx5_0:lid=0x2; "
 	 "set mlx5_0:lid=0x1; look > nothing"},
 	{"ports are compared at the end of an interval only",
-	 "plug mlx5_0:0; watch; ports; set mlx5_0:lid=0x77 > nothing; look > *mlx5_0/1=umad0"},
+	 "plug mlx5_0:0; ports; set mlx5_0:lid=0x77 > nothing; look > *mlx5_0/1=umad0"},
 	{"a change before the watch gives no event",
-	 "plug mlx5_0:0; watch; set mlx5_0:lid=0x77; ports; look > nothing"},
+	 "plug mlx5_0:0; set mlx5_0:lid=0x77; ports; look > nothing"},
 	{"a port that was added is watched from its event on",
-	 "watch; ports; plug mlx5_0:0; add umad0 > +mlx5_0/1=umad0; set mlx5_0:lid=0x77; "
+	 "ports; plug mlx5_0:0; add umad0 > +mlx5_0/1=umad0; set mlx5_0:lid=0x77; "
 	 "look > *mlx5_0/1=umad0"},
 	{"a port that had no values when it was added gives an event when it has",
-	 "watch; ports; plug mlx5_0:0; gone infiniband/mlx5_0/ports; "
+	 "ports; plug mlx5_0:0; gone infiniband/mlx5_0/ports; "
 	 "add umad0 > +mlx5_0/1=umad0; plug mlx5_0:0; look > *mlx5_0/1=umad0"},
 	{"a port that is being removed did not change",
-	 "plug mlx5_0:0; watch; ports; unplug mlx5_0:0; look > nothing; "
+	 "plug mlx5_0:0; ports; unplug mlx5_0:0; look > nothing; "
 	 "remove umad0 mlx5_0 > -mlx5_0/1=umad0 -mlx5_0; look > nothing"},
 	{"a value that cannot be read for a while did not change",
-	 "plug mlx5_0:0; set mlx5_0:lid=0x1; watch; ports; "
+	 "plug mlx5_0:0; set mlx5_0:lid=0x1; ports; "
 	 "gone infiniband/mlx5_0/ports/1/lid; look > nothing; set mlx5_0:lid=0x1; "
 	 "look > nothing; set mlx5_0:lid=0x2; look > *mlx5_0/1=umad0"},
 	{"uevents are read before ports",
-	 "plug mlx5_0:0; watch; ports; set mlx5_0:lid=0x77; look; plug mlx5_1:1; "
+	 "plug mlx5_0:0; ports; set mlx5_0:lid=0x77; look; plug mlx5_1:1; "
 	 "add umad1 > +mlx5_1/1=umad1 *mlx5_0/1=umad0"},
 	{"a shortage while ports are compared is an overrun",
-	 "plug mlx5_0:0; watch; ports; set mlx5_0:lid=0x77; look; full > EMFILE; full > "
+	 "plug mlx5_0:0; ports; set mlx5_0:lid=0x77; look; full > EMFILE; full > "
 	 "EMFILE; "
 	 "> overrun; look > nothing"},
 	{"after an overrun the values of ports are known",
-	 "plug mlx5_0:0; watch; ports; set mlx5_0:lid=0x77; fail ENOBUFS > overrun; "
+	 "plug mlx5_0:0; ports; set mlx5_0:lid=0x77; fail ENOBUFS > overrun; "
 	 "look > nothing; set mlx5_0:lid=0x78; look > *mlx5_0/1=umad0"},
 };
 
@@ -550,7 +574,7 @@ TEST(after_a_shortage_the_descriptor_is_readable_at_the_next_interval)
 	int interval_ms = 1;
 
 	plug("mlx5_0", 0);
-	watch();
+	watch_ports();
 	pollfd.fd = umad_monitor_get_fd(monitor);
 	await_look();
 	fake_fail_call(1, EMFILE);
@@ -571,28 +595,26 @@ TEST(port_0_of_a_switch_is_a_port)
 	fake_file("/sys/class/infiniband/mlx5_0/node_type", "2: switch\n");
 	fake_port("mlx5_0", 0, 1);
 	fake_umad(0, "mlx5_0", 0);
-	run_line("watch; ports");
+	run_line("ports");
 	fake_file("/sys/class/infiniband/mlx5_0/ports/0/lid", "0x77\n");
 	run_line("look > *mlx5_0/0=umad0; remove mlx5_0 > -mlx5_0/0=umad0 -mlx5_0");
 }
 
 TEST(arguments_of_a_watch_are_checked)
 {
-	assert_fails(umad_monitor_watch_ports(NULL, 1), EINVAL);
-	watch();
-	assert_fails(umad_monitor_watch_ports(monitor, 0), EINVAL);
-	assert_fails(umad_monitor_watch_ports(monitor, -1), EINVAL);
+	assert_fails(umad_monitor_open(NULL, 1), EINVAL);
+	assert_fails(umad_monitor_open(&monitor, -1), EINVAL);
+	assert_null(monitor);
 }
 
-TEST(a_watch_that_fails_can_be_tried_again)
+TEST(the_first_reading_of_the_ports_may_fail)
 {
 	int err, failures = 0;
 
 	plug("mlx5_0", 0);
-	watch();
 	do {
 		fake_fail_call((unsigned)++failures, EMFILE);
-		err = umad_monitor_watch_ports(monitor, INT_MAX);
+		err = umad_monitor_open(&monitor, INT_MAX);
 		assert_true(!err || err == -EMFILE);
 	} while (err);
 	fake_fail_call(0, 0);
@@ -706,8 +728,7 @@ TEST(the_caller_ends_with_the_values_of_sysfs)
 	for (int port = 0; port < WATCHED; port++)
 		put_in(port);
 	uevent_count = 0;
-	watch();
-	assert_int_equal(umad_monitor_watch_ports(monitor, INT_MAX), 0);
+	watch_ports();
 	memcpy(as_read, in_sysfs, sizeof(as_read));
 	for (sequence = 0; sequence < 300; sequence++) {
 		fake_before_open(rand() % 2 ? change_sometimes : NULL);
@@ -720,7 +741,7 @@ TEST(the_caller_ends_with_the_values_of_sysfs)
 			await_look();
 			fake_fail_call((unsigned)(rand() % 4 ? 0 : rand() % 400), EMFILE);
 			fake_fail_malloc((unsigned)(rand() % 4 ? 0 : rand() % 30));
-			ret = umad_monitor_next_event(monitor, &event);
+			ret = umad_monitor_next_event(monitor, &event, sizeof(event));
 			fake_fail_call(0, 0);
 			fake_fail_malloc(0);
 			failures += ret == -EMFILE || ret == -ENOMEM;
@@ -729,14 +750,14 @@ TEST(the_caller_ends_with_the_values_of_sysfs)
 		}
 		fake_before_open(NULL);
 		await_look();
-		while (!(ret = umad_monitor_next_event(monitor, &event))) {
+		while (!(ret = umad_monitor_next_event(monitor, &event, sizeof(event)))) {
 			changes += event.type == UMAD_EVENT_PORT_CHANGED;
 			overruns += event.type == UMAD_EVENT_OVERRUN;
 			read_again(&event);
 		}
 		assert_int_equal(ret, -EAGAIN);
 		await_look();
-		while (!(ret = umad_monitor_next_event(monitor, &event)))
+		while (!(ret = umad_monitor_next_event(monitor, &event, sizeof(event))))
 			read_again(&event);
 		assert_int_equal(ret, -EAGAIN);
 		assert_memory_equal(as_read, in_sysfs, sizeof(as_read));
@@ -811,7 +832,7 @@ TEST(random_messages_do_no_harm)
 		uevents[0].length = 1 + rand() % uevents[0].length;
 		uevents[0].text[uevents[0].length - 1] = '\0';
 		do {
-			ret = umad_monitor_next_event(monitor, &event);
+			ret = umad_monitor_next_event(monitor, &event, sizeof(event));
 		} while (!ret);
 		assert_int_equal(ret, -EAGAIN);
 	}
@@ -953,7 +974,7 @@ TEST(a_listing_that_fails_is_told_and_an_overrun_follows)
 	/* two calls read its node_type, the third lists the nodes */
 	uevent("add", "infiniband", "mlx5_0", NULL);
 	fake_fail_call(3, EMFILE);
-	assert_fails(umad_monitor_next_event(monitor, &event), EMFILE);
+	assert_fails(umad_monitor_next_event(monitor, &event, sizeof(event)), EMFILE);
 	assert_true(fake_failed());
 	reports("overrun");
 }
@@ -968,7 +989,7 @@ TEST(opening_fails_without_memory_or_rights)
 	plug("mlx5_0", 0);
 	for (n = 1;; n++) {
 		fake_fail_malloc(n);
-		ret = umad_monitor_open(&monitor);
+		ret = umad_monitor_open(&monitor, 0);
 		if (!fake_failed())
 			break;
 		assert_int_equal(ret, -ENOMEM);
@@ -979,14 +1000,14 @@ TEST(opening_fails_without_memory_or_rights)
 	umad_monitor_free(monitor);
 	monitor = NULL;
 	fake_fail_call(1, EACCES);
-	assert_int_equal(umad_monitor_open(&monitor), -EACCES);
+	assert_int_equal(umad_monitor_open(&monitor, 0), -EACCES);
 	assert_int_equal(opened, 0);
 }
 
 TEST(watching_begins_before_looking)
 {
 	open_error = EPERM;
-	assert_int_equal(umad_monitor_open(&monitor), -EPERM);
+	assert_int_equal(umad_monitor_open(&monitor, 0), -EPERM);
 	assert_int_equal(fake_calls(), 0);
 }
 
@@ -1000,7 +1021,7 @@ TEST(a_failed_opening_stores_nothing)
 		stored = untouched;
 		open_error = errors[i];
 		errno = 0;
-		assert_int_equal(umad_monitor_open(&stored), -errors[i]);
+		assert_int_equal(umad_monitor_open(&stored, 0), -errors[i]);
 		assert_int_equal(errno, errors[i]);
 		assert_ptr_equal(stored, untouched);
 	}
@@ -1022,7 +1043,7 @@ TEST(either_folder_that_cannot_be_listed_fails_the_opening)
 	monitor = NULL;
 	for (n = 1; n <= 2; n++) {
 		fake_fail_call(n, EMFILE);
-		assert_fails(umad_monitor_open(&monitor), EMFILE);
+		assert_fails(umad_monitor_open(&monitor, 0), EMFILE);
 		assert_true(fake_failed());
 		assert_null(monitor);
 		assert_int_equal(opened, 0);
@@ -1039,9 +1060,34 @@ TEST(a_monitor_has_one_descriptor_to_poll)
 	assert_int_equal(eventfd_write(socket_fd, 1), 0);
 	assert_int_equal(poll(&pollfd, 1, 0), 1);
 	assert_int_equal(pollfd.revents, POLLIN);
-	assert_int_equal(umad_monitor_watch_ports(monitor, INT_MAX), 0);
-	assert_int_equal(umad_monitor_get_fd(monitor), pollfd.fd);
 	umad_monitor_free(NULL);
+}
+
+/* A program compiled with an older or a newer structure. */
+TEST(an_event_has_the_size_of_the_program_s_structure)
+{
+	struct {
+		struct umad_event event;
+		char newer[8];
+	} larger;
+	_Alignas(struct umad_event) char smaller[sizeof(struct umad_event)];
+
+	watch();
+	memset(&larger, 0x55, sizeof(larger));
+	memset(smaller, 0x55, sizeof(smaller));
+	plug("mlx5_0", 0);
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	uevent("add", "infiniband", "mlx5_0", NULL);
+	assert_int_equal(umad_monitor_next_event(monitor, &larger.event, sizeof(larger)), 0);
+	assert_int_equal(larger.event.type, UMAD_EVENT_PORT_ADDED);
+	assert_string_equal(larger.event.node, "umad0");
+	for (size_t i = 0; i < sizeof(larger.newer); i++)
+		assert_int_equal(larger.newer[i], 0);
+	assert_int_equal(umad_monitor_next_event(monitor, (struct umad_event *)(void *)smaller,
+						 offsetof(struct umad_event, portnum)),
+			 0);
+	assert_string_equal(smaller + offsetof(struct umad_event, ca_name), "mlx5_0");
+	assert_int_equal(smaller[offsetof(struct umad_event, portnum)], 0x55);
 }
 
 TEST(null_arguments_are_refused_with_errno)
@@ -1049,12 +1095,12 @@ TEST(null_arguments_are_refused_with_errno)
 	struct umad_event event;
 
 	watch();
-	assert_fails(umad_monitor_open(NULL), EINVAL);
+	assert_fails(umad_monitor_open(NULL, 0), EINVAL);
 	assert_fails(umad_monitor_get_fd(NULL), EINVAL);
-	assert_fails(umad_monitor_next_event(NULL, &event), EINVAL);
+	assert_fails(umad_monitor_next_event(NULL, &event, sizeof(event)), EINVAL);
 	/* a call that fails reads no message */
 	uevent_error(ENOBUFS);
-	assert_fails(umad_monitor_next_event(monitor, NULL), EINVAL);
+	assert_fails(umad_monitor_next_event(monitor, NULL, sizeof(event)), EINVAL);
 	assert_int_equal(uevent_next, 0);
 	reports("overrun");
 }
@@ -1097,7 +1143,8 @@ TEST(nothing_is_lost_silently_for_want_of_memory)
 		uevent("add", "infiniband_mad", "umad0", NULL);
 		uevent("add", "infiniband", "mlx5_0", NULL);
 		fake_fail_malloc(n);
-		while ((ret = umad_monitor_next_event(monitor, &event)) != -EAGAIN) {
+		while ((ret = umad_monitor_next_event(monitor, &event, sizeof(event))) !=
+		       -EAGAIN) {
 			assert_true(ret == 0 || ret == -ENOMEM);
 			overrun |= !ret && event.type == UMAD_EVENT_OVERRUN;
 			added |= !ret && event.type == UMAD_EVENT_CA_ADDED;
@@ -1123,7 +1170,7 @@ TEST(a_removal_without_memory_is_told_as_an_overrun)
 	for (i = 0; i < 20; i++) {
 		plug_lightly("mlx5_0", i);
 		umad_uevent("add", i);
-		assert_int_equal(umad_monitor_next_event(monitor, &event), 0);
+		assert_int_equal(umad_monitor_next_event(monitor, &event, sizeof(event)), 0);
 	}
 	reports("");
 	fake_remove("/sys/class/infiniband");
@@ -1131,7 +1178,7 @@ TEST(a_removal_without_memory_is_told_as_an_overrun)
 	uevent("remove", "infiniband", "mlx5_0", NULL);
 	/* the first allocation is the message's, the second is the longer list of events */
 	fake_fail_malloc(2);
-	assert_fails(umad_monitor_next_event(monitor, &event), ENOMEM);
+	assert_fails(umad_monitor_next_event(monitor, &event, sizeof(event)), ENOMEM);
 	assert_true(fake_failed());
 	reports("overrun");
 }
@@ -1234,7 +1281,7 @@ static bool follow_some(int most)
 	int ret;
 
 	while (most-- > 0) {
-		ret = umad_monitor_next_event(monitor, &event);
+		ret = umad_monitor_next_event(monitor, &event, sizeof(event));
 		if (ret == -EAGAIN) {
 			uevent_count = uevent_next = 0;
 			return true;
@@ -1372,7 +1419,7 @@ TEST(the_caller_ends_with_what_sysfs_says)
 				continue;
 			}
 			fake_fail_call((unsigned)rand() % 8, EMFILE);
-			ret = umad_monitor_next_event(monitor, &event);
+			ret = umad_monitor_next_event(monitor, &event, sizeof(event));
 			fake_fail_call(0, 0);
 			assert_true(!ret || ret == -EAGAIN || ret == -EMFILE);
 			if (!ret)
@@ -1381,7 +1428,8 @@ TEST(the_caller_ends_with_what_sysfs_says)
 			shortages += ret == -EMFILE;
 		}
 		fake_before_open(NULL);
-		while ((ret = umad_monitor_next_event(monitor, &event)) != -EAGAIN) {
+		while ((ret = umad_monitor_next_event(monitor, &event, sizeof(event))) !=
+		       -EAGAIN) {
 			assert_int_equal(ret, 0);
 			believe(event);
 		}

@@ -7,6 +7,7 @@
 #include "test.h"
 
 #include <infiniband/mad_link.h>
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_notice.h>
 #include <infiniband/umad_ext.h>
 
@@ -31,6 +32,7 @@ static struct {
 	struct mad_notice trap, port;
 	struct mad_notices_stats last; /* when they ended */
 	bool stop_in_callback, stop_run_in_callback;
+	char failure[MAD_ERROR_TEXT_SIZE]; /* of the latest error */
 } told;
 
 static struct mad_notices *notices;
@@ -115,6 +117,10 @@ static void tell(struct mad_notices *from, const struct mad_notice *notice, void
 		mad_async_stop(async);
 	mad_notice_text(notice, line, sizeof(line));
 	assert_true(strlen(line) > 0);
+	if (notice->error) {
+		assert_int_equal(mad_last_failure()->error, notice->error);
+		mad_failure_text(NULL, told.failure, sizeof(told.failure));
+	}
 	switch (notice->kind) {
 	case MAD_NOTICE_TRAP:
 		told.traps++;
@@ -252,7 +258,7 @@ static const char *text_of(const uint8_t *raw)
 	static char line[MAD_NOTICE_TEXT_SIZE];
 	struct mad_notice notice;
 
-	assert_int_equal(mad_notice_decode(raw, 80, &notice), 0);
+	assert_int_equal(mad_notice_decode(raw, 80, &notice, sizeof(notice)), 0);
 	return mad_notice_text(&notice, line, sizeof(line));
 }
 
@@ -296,7 +302,7 @@ TEST(each_trap_has_its_details)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_string_equal(text_of(rows[i].raw), rows[i].text);
-	assert_int_equal(mad_notice_decode(long_path, 80, &notice), 0);
+	assert_int_equal(mad_notice_decode(long_path, 80, &notice, sizeof(notice)), 0);
 	assert_int_equal(notice.path_length, 30);
 }
 
@@ -306,7 +312,7 @@ TEST(an_unknown_trap_has_what_all_have)
 	struct mad_notice notice;
 	char small[8];
 
-	assert_int_equal(mad_notice_decode(raw, 80, &notice), 0);
+	assert_int_equal(mad_notice_decode(raw, 80, &notice, sizeof(notice)), 0);
 	assert_int_equal(notice.trap, 0x1234);
 	assert_int_equal(notice.details, 0);
 	assert_int_equal(notice.issuer_lid, 7);
@@ -315,16 +321,39 @@ TEST(an_unknown_trap_has_what_all_have)
 	assert_string_equal(text_of(raw), "trap 4660: type 4 of producer 2 from LID 7");
 	raw[0] = 0x02;
 	raw[5] = 144; /* a vendor's notice, with any number */
-	assert_int_equal(mad_notice_decode(raw, 80, &notice), 0);
+	assert_int_equal(mad_notice_decode(raw, 80, &notice, sizeof(notice)), 0);
 	assert_int_equal(notice.details, 0);
 	assert_string_equal(text_of(raw),
 			    "trap of vendor 0x000002, device 0x1290: type 2 from LID 7");
 	assert_ptr_equal(mad_notice_text(&notice, small, sizeof(small)), small);
 	assert_string_equal(small, "trap of");
-	assert_int_equal(mad_notice_decode(raw, 64, &notice), 0);
-	assert_int_equal(mad_notice_decode(raw, 63, &notice), -EBADMSG);
-	assert_int_equal(mad_notice_decode(NULL, 80, &notice), -EINVAL);
-	assert_int_equal(mad_notice_decode(raw, 80, NULL), -EINVAL);
+	assert_int_equal(mad_notice_decode(raw, 64, &notice, sizeof(notice)), 0);
+	assert_int_equal(mad_notice_decode(raw, 63, &notice, sizeof(notice)), -EBADMSG);
+	assert_int_equal(mad_notice_decode(NULL, 80, &notice, sizeof(notice)), -EINVAL);
+	assert_int_equal(mad_notice_decode(raw, 80, NULL, sizeof(notice)), -EINVAL);
+}
+
+/* A program compiled with an older or a newer structure. */
+TEST(a_decoded_notice_has_the_size_of_the_program_s_structure)
+{
+	const uint8_t raw[80] = {0x80 | 4, [3] = 2, [5] = 128, [11] = 9, [79] = 0x77};
+	struct {
+		struct mad_notice notice;
+		char newer[8];
+	} larger;
+	struct mad_notice smaller;
+
+	memset(&larger, 0x55, sizeof(larger));
+	memset(&smaller, 0x55, sizeof(smaller));
+	assert_int_equal(mad_notice_decode(raw, 80, &larger.notice, sizeof(larger)), 0);
+	assert_int_equal(larger.notice.lid, 9);
+	for (size_t i = 0; i < sizeof(larger.newer); i++)
+		assert_int_equal(larger.newer[i], 0);
+	assert_int_equal(
+		mad_notice_decode(raw, 80, &smaller, offsetof(struct mad_notice, issuer_lid)),
+		0);
+	assert_int_equal(smaller.trap, 128);
+	assert_int_equal(smaller.issuer_lid, 0x55555555);
 }
 
 /* --- the subscription ------------------------------------------------------------- */
@@ -379,6 +408,8 @@ TEST(filters_say_which_notices_are_wanted)
 	assert_int_equal(mad_notices_start(async, &options, tell, NULL, &notices), -EINVAL);
 	filters[0].by = 0x100;
 	assert_int_equal(mad_notices_start(async, &options, tell, NULL, &notices), -EINVAL);
+	filters[0] = (struct mad_notice_filter){.reserved = {[3] = 1}};
+	assert_int_equal(mad_notices_start(async, &options, tell, NULL, &notices), -EINVAL);
 	options = (struct mad_notices_options){.reserved = {1}};
 	assert_int_equal(mad_notices_start(async, &options, tell, NULL, &notices), -EINVAL);
 	assert_int_equal(mad_notices_start(async, NULL, NULL, NULL, &notices), -EINVAL);
@@ -391,6 +422,7 @@ TEST(a_refusal_is_told_once_and_tried_again)
 	subscribe(quick());
 	assert_int_equal(told.error, -EIO);
 	assert_int_equal(told.status, 0x700);
+	assert_string_equal(told.failure, "SA: request denied");
 	PROCESS_UNTIL(fabric.sets == 2); /* a second later */
 	PROCESS_UNTIL(notices_stats().failures == 2);
 	assert_int_equal(told.subscriptions, 1);
@@ -580,6 +612,7 @@ TEST(an_sa_that_does_not_respond_delays_the_end_by_a_request)
 	subscribe(quick());
 	fabric.silent = true;
 	stop(-ETIMEDOUT);
+	assert_memory_equal(told.failure, "no response to ", 15);
 	assert_true(fabric.unsubscriptions >= 1);
 	assert_true(fabric.unsubscriptions <= 6);
 }

@@ -26,9 +26,9 @@ static long roll(long sides)
 
 static void begin(bool from_device)
 {
-	memset(&plain, 0, sizeof(plain));
+	tracker_init(&plain, from_device);
 	memset(&reading, 0, sizeof(reading));
-	plain.from_device = from_device;
+	reading.size = sizeof(reading);
 	unpacked = plain;
 	base = (struct packed_base){.time_us = 1000000, .port = 7, .from_device = from_device};
 	reading.port = 7;

@@ -141,7 +141,7 @@ TEST(without_netlink_there_is_no_monitor_and_no_autoload)
 {
 	struct umad_monitor *monitor;
 
-	assert_fails(umad_monitor_open(&monitor), EOPNOTSUPP);
+	assert_fails(umad_monitor_open(&monitor, 0), EOPNOTSUPP);
 	fake_remove("/sys/class/infiniband_mad/umad0");
 	assert_int_equal(umad_open_port("mlx5_0", 1), -EINVAL);
 }

@@ -6,6 +6,9 @@
 #include "request_server_fixture.h"
 #include "test.h"
 
+#include <infiniband/mad_errors.h>
+#include <poll.h>
+
 FIXTURE(server_setup, async_teardown);
 
 TEST(a_stop_drops_what_is_queued_and_keeps_what_is_held)
@@ -20,6 +23,8 @@ TEST(a_stop_drops_what_is_queued_and_keeps_what_is_held)
 	mad_server_stop(server);
 	process();
 	assert_int_equal(count, 1);
+	assert_int_equal(ends, 1);
+	assert_int_equal(end_error, 0);
 	assert_int_equal(held[0]->tid, 1);
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ECANCELED);
 	mad_request_free(held[0]);
@@ -88,7 +93,7 @@ TEST(a_server_is_freed_when_it_is_stopped_and_has_no_request)
 	process();
 	mad_request_free(held[0]);
 	assert_true(port_has_servers(port));
-	mad_server_stop(server);
+	end_server();
 	assert_true(port_has_servers(port));
 	mad_request_free(held[1]);
 	assert_true(port_has_servers(port));
@@ -96,6 +101,8 @@ TEST(a_server_is_freed_when_it_is_stopped_and_has_no_request)
 	assert_false(port_has_servers(port));
 	server = start(ping_options(), hold, NULL);
 	mad_server_stop(server);
+	assert_true(port_has_servers(port)); /* until its last callback */
+	process();
 	assert_false(port_has_servers(port));
 }
 
@@ -157,6 +164,7 @@ TEST(a_server_may_be_stopped_while_a_response_is_sent)
 	process();
 	device_on_write(stop_while_writing, &error);
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
+	process();
 	assert_false(port_has_servers(port));
 
 	server = start(ping_options(), hold, NULL);
@@ -165,6 +173,7 @@ TEST(a_server_may_be_stopped_while_a_response_is_sent)
 	process();
 	assert_int_equal(mad_request_respond(held[1], 0, "x", 1), -ENOMEM);
 	assert_int_equal(held[1]->tid, 2); /* the program still has the request */
+	process();
 	assert_true(port_has_servers(port));
 	mad_request_free(held[1]);
 	assert_false(port_has_servers(port));
@@ -188,8 +197,15 @@ TEST(another_request_may_be_dropped_while_a_response_is_sent)
 	assert_int_equal(server_stats().held, 0);
 }
 
-static void stop_and_respond(struct mad_server *from, struct mad_request *request, void *arg)
+static void stop_and_respond(struct mad_server *from, struct mad_request *request, int error,
+			     void *arg)
 {
+	if (!request) {
+		assert_int_equal(error, 0);
+		*(int *)arg += 10;
+		return;
+	}
+	mad_server_stop(from);
 	mad_server_stop(from);
 	assert_int_equal(mad_request_respond(request, 0, "x", 1), -ECANCELED);
 	mad_request_free(request);
@@ -204,7 +220,86 @@ TEST(a_callback_may_stop_its_server)
 	start(ping_options(), stop_and_respond, &calls);
 	come_many(1, 3);
 	process();
-	assert_int_equal(calls, 1);
+	assert_int_equal(calls, 11);
+}
+
+/* The last callback of a server, which starts the next one. */
+static void start_again(struct mad_server *from, struct mad_request *request, int error,
+			void *arg)
+{
+	assert_null(request);
+	assert_int_equal(error, 0);
+	mad_server_stop(from); /* is a no-op */
+	assert_int_equal(mad_async_wait(async, 0), -EDEADLK);
+	*(struct mad_server **)arg = start(ping_options(), hold, NULL);
+}
+
+TEST(the_last_callback_may_start_a_server_for_the_same_methods)
+{
+	struct mad_server *next = NULL;
+
+	end_server();
+	server = start(ping_options(), start_again, &next);
+	mad_server_stop(server);
+	assert_null(next); /* no callback within the call */
+	assert_int_equal(mad_async_wait(async, 0), -ETIMEDOUT);
+	assert_non_null(next);
+	server = next;
+	come(ping_request(1));
+	process();
+	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
+}
+
+/* Another thread, or an event loop, learns of the end as of a request. */
+TEST(a_stop_makes_the_descriptor_readable)
+{
+	struct pollfd pollfd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+
+	process();
+	assert_int_equal(poll(&pollfd, 1, 0), 0);
+	mad_server_stop(server);
+	assert_int_equal(poll(&pollfd, 1, 0), 1);
+	assert_int_equal(mad_async_process(async), 1);
+	assert_int_equal(ends, 1);
+	process();
+	assert_int_equal(poll(&pollfd, 1, 0), 0);
+}
+
+static void keep_failure(struct mad_server *from, struct mad_request *request, int error,
+			 void *arg)
+{
+	(void)from;
+	assert_null(request);
+	assert_int_equal(mad_last_failure()->error, error);
+	mad_failure_text(NULL, arg, MAD_ERROR_TEXT_SIZE);
+}
+
+TEST(the_last_callback_has_its_failure_in_words)
+{
+	char text[MAD_ERROR_TEXT_SIZE] = "";
+
+	end_server();
+	start(ping_options(), keep_failure, text);
+	device_remove();
+	while (mad_async_process(async) >= 0)
+		;
+	assert_string_equal(text, "the device is gone");
+}
+
+TEST(a_server_that_is_not_started_says_why)
+{
+	struct mad_server_options options = ping_options();
+	char text[MAD_ERROR_TEXT_SIZE];
+	struct mad_server *none;
+
+	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -EADDRINUSE);
+	assert_string_equal(
+		mad_failure_text(NULL, text, sizeof(text)),
+		"vendor class 0x32: the class cannot be registered: another agent on "
+		"the port has it");
+	options.reserved[3] = 1;
+	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -EINVAL);
+	assert_string_equal(mad_failure_text(NULL, text, sizeof(text)), "an argument is wrong");
 }
 
 TEST(an_engine_stops_its_own_servers_when_it_is_destroyed)
@@ -264,6 +359,8 @@ TEST(held_requests_outlive_the_engine_and_the_port)
 	process();
 	mad_async_free(async);
 	async = NULL;
+	assert_int_equal(ends, 1);
+	assert_int_equal(end_error, -ECANCELED);
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ECANCELED);
 	mad_request_free(held[0]);
 	mad_rpc_close_port(port);
@@ -284,11 +381,13 @@ TEST(the_port_may_be_closed_before_the_engine_is_destroyed)
 	mad_rpc_close_port(port);
 	port = NULL;
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ECANCELED);
+	assert_int_equal(mad_async_process(async), 1);
+	assert_int_equal(ends, 1);
+	assert_int_equal(end_error, -ECANCELED);
 	assert_int_equal(mad_async_process(async), -ECANCELED);
 	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -ECANCELED);
 	assert_null(none);
 	assert_int_equal(mad_async_wait(async, -1), 0);
-	mad_server_stop(server);
 	mad_async_free(async);
 	async = NULL;
 	mad_request_free(held[0]);
@@ -305,6 +404,8 @@ TEST(a_run_ends_when_the_device_is_gone)
 		ret = mad_async_process(async);
 	while (ret >= 0);
 	assert_int_equal(ret, -ENODEV);
+	assert_int_equal(ends, 1);
+	assert_int_equal(end_error, -ENODEV);
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ENODEV);
 	mad_request_free(held[0]);
 	assert_int_equal(mad_async_wait(async, -1), 0);
@@ -341,9 +442,10 @@ TEST(a_device_that_is_gone_drops_what_is_queued)
 	assert_int_equal(stats.held, 0);
 	assert_int_equal(stats.dropped, 2);
 	assert_int_equal(stats.received, 3);
+	assert_int_equal(mad_async_process(async), 2); /* both last callbacks */
+	assert_int_equal(end_error, -ENODEV);
 	assert_int_equal(mad_async_process(async), -ENODEV);
 	assert_int_equal(count, 0);
-	mad_server_stop(server);
 	assert_false(port_has_servers(port));
 	mad_async_free(other);
 }

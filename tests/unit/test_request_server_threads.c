@@ -18,8 +18,12 @@ static int gate_setup(void)
 
 FIXTURE(gate_setup, async_gate_teardown);
 
-static void stop_third(struct mad_server *from, struct mad_request *request, void *arg)
+static void stop_third(struct mad_server *from, struct mad_request *request, int error,
+		       void *arg)
 {
+	if (!request)
+		return;
+	assert_int_equal(error, 0);
 	assert_int_equal(mad_request_respond(request, 0, "x", 1), 0);
 	if (++*(int *)arg == 3)
 		mad_server_stop(from);
@@ -29,16 +33,19 @@ TEST(run_serves_until_the_server_is_stopped)
 {
 	int calls = 0;
 
-	mad_server_stop(server);
+	end_server();
 	start(ping_options(), stop_third, &calls);
 	come_many(1, 3);
-	assert_int_equal(mad_async_wait(async, -1), 3);
+	assert_int_equal(mad_async_wait(async, -1), 4); /* and the last callback */
 	assert_int_equal(device_written(), 3);
 }
 
-static void stop_run(struct mad_server *from, struct mad_request *request, void *arg)
+static void stop_run(struct mad_server *from, struct mad_request *request, int error, void *arg)
 {
 	(void)from;
+	(void)error;
+	if (!request)
+		return;
 	mad_request_free(request);
 	++*(int *)arg;
 	mad_async_stop(async);
@@ -48,7 +55,7 @@ TEST(after_a_stop_no_callback_begins)
 {
 	int calls = 0;
 
-	mad_server_stop(server);
+	end_server();
 	server = start(ping_options(), stop_run, &calls);
 	come_many(1, 3);
 	for (int i = 1; i <= 3; i++) {
@@ -56,7 +63,7 @@ TEST(after_a_stop_no_callback_begins)
 		assert_int_equal(calls, i);
 	}
 	mad_server_stop(server);
-	assert_int_equal(mad_async_wait(async, -1), 0);
+	assert_int_equal(mad_async_wait(async, -1), 1);
 }
 
 #define RESPONDERS 4
@@ -101,40 +108,51 @@ TEST(any_thread_may_respond)
 	pthread_join(loop, NULL);
 }
 
-static atomic_int in_callback;
+static atomic_int in_callback, told_end;
 
-static void linger(struct mad_server *from, struct mad_request *request, void *arg)
+static void linger(struct mad_server *from, struct mad_request *request, int error, void *arg)
 {
 	(void)from;
 	(void)arg;
+	assert_int_equal(error, 0);
+	if (!request) {
+		assert_int_equal(in_callback, 2); /* one at a time */
+		told_end = 1;
+		return;
+	}
 	in_callback = 1;
-	sleep_ms(50);
+	wait_at_gate();
 	mad_request_free(request);
 	in_callback = 2;
 }
 
-TEST(a_stop_waits_for_the_callback)
+TEST(a_stop_does_not_wait_for_the_callback)
 {
 	atomic_bool end = false;
 	pthread_t loop;
 
-	in_callback = 0;
-	mad_server_stop(server);
+	in_callback = told_end = 0;
+	end_server();
 	server = start(ping_options(), linger, NULL);
 	loop = start_thread(serve, &end);
 	come(ping_request(1));
-	while (!in_callback)
-		sleep_ms(1);
+	wait_for(&gate.entered);
 	mad_server_stop(server);
-	assert_int_equal(in_callback, 2);
+	assert_int_equal(in_callback, 1);
+	assert_int_equal(told_end, 0);
+	sem_post(&gate.leave);
+	while (!told_end)
+		sleep_ms(1);
 	end = true;
 	pthread_join(loop, NULL);
 }
 
-static void hold_at_gate(struct mad_server *from, struct mad_request *request, void *arg)
+static void hold_at_gate(struct mad_server *from, struct mad_request *request, int error,
+			 void *arg)
 {
-	hold(from, request, arg);
-	wait_at_gate();
+	hold(from, request, error, arg);
+	if (request)
+		wait_at_gate();
 }
 
 static void *stop_it(void *arg)
@@ -163,6 +181,8 @@ TEST(destroying_an_engine_ends_the_run_of_its_servers)
 	mad_async_free(async);
 	async = NULL;
 	assert_int_equal(joined_count(runner), 1);
+	assert_int_equal(ends, 1);
+	assert_int_equal(end_error, -ECANCELED);
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ECANCELED);
 	mad_request_free(held[0]);
 }
@@ -173,31 +193,29 @@ TEST(the_run_of_another_thread_ends_with_the_last_server)
 
 	runner = start_run();
 	mad_server_stop(server);
-	assert_int_equal(joined_count(runner), 1);
+	assert_int_equal(joined_count(runner), 2); /* the last callback, too */
+	assert_int_equal(ends, 1);
 	mad_request_free(held[0]);
 }
 
-/* After the callback, its thread continues with another server, and does not return. */
-TEST(a_stop_ends_with_its_callback_although_run_goes_on)
+TEST(the_run_continues_with_other_servers)
 {
 	struct mad_server *second;
-	pthread_t runner, stopper;
+	pthread_t runner;
 
 	second = start_second(hold_at_gate);
 	runner = start_running(async);
 	come_to_second(1);
 	wait_for(&gate.entered);
-	stopper = start_thread(stop_it, second);
-	while (device_agent(device_fd(), 7).registered)
-		sleep_ms(1);
-	sleep_ms(10); /* probably the stopper waits for the callback */
+	mad_server_stop(second);
 	sem_post(&gate.leave);
-	pthread_join(stopper, NULL);
+	while (ends < 1)
+		sleep_ms(1);
 	come(ping_request(2));
 	while (count < 2)
 		sleep_ms(1);
 	mad_server_stop(server);
-	assert_int_equal(joined_count(runner), 2);
+	assert_int_equal(joined_count(runner), 4);
 	mad_request_free(held[0]);
 	mad_request_free(held[1]);
 }
@@ -277,7 +295,10 @@ static int respond_in_child(void)
 	mad_request_free(held[0]);
 	mad_request_free(held[1]);
 	mad_server_stop(server);
-	return end_all();
+	EXPECT(ends == 0);
+	end_all();
+	EXPECT(ends == 1 && end_error == -ECANCELED);
+	return 0;
 }
 
 TEST(a_child_has_no_servers)
@@ -307,6 +328,7 @@ static int expect_nothing_queued(void)
 	calls = device_calls(DEVICE_IOCTL);
 	mad_server_stop(server);
 	EXPECT(device_calls(DEVICE_IOCTL) == calls); /* the agent is the parent's */
+	EXPECT(mad_async_wait(async, -1) == 1);      /* the last callback */
 	EXPECT(!port_has_servers(port));
 	/* without a server, there is nothing to wait for */
 	EXPECT(mad_async_wait(async, -1) == 0);
@@ -333,10 +355,10 @@ static int close_without_stop(void)
 {
 	unsigned calls = device_calls(DEVICE_IOCTL);
 
-	EXPECT(mad_async_process(async) == 0);
+	EXPECT(mad_async_process(async) == 1);
+	EXPECT(ends == 1 && end_error == -ECANCELED);
 	mad_rpc_close_port(port);
 	EXPECT(device_calls(DEVICE_IOCTL) == calls); /* the agents are the parent's */
-	EXPECT(server_stats().held == 1);
 	EXPECT(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
 	mad_request_free(held[0]);
 	mad_async_free(async);
@@ -363,7 +385,7 @@ TEST(a_child_may_drop_requests_of_a_server_that_was_stopped)
 {
 	come(ping_request(1));
 	process();
-	mad_server_stop(server);
+	end_server();
 	run_in_child(drop_held);
 	mad_request_free(held[0]);
 }

@@ -107,17 +107,17 @@ static void no_status(char *buf, size_t size)
 	expect_text(mad_status_text(IB_SA_CLASS, 0, buf, size), buf, size);
 }
 
-static void reply(char *buf, size_t size)
+static void failure(char *buf, size_t size)
 {
-	const struct mad_reply timeout = {
+	const struct mad_failure timeout = {
 		.error = -ETIMEDOUT, .transmissions = 3, .elapsed_ms = 3000};
 
-	expect_text(mad_reply_text(&timeout, buf, size), buf, size);
+	expect_text(mad_failure_text(&timeout, buf, size), buf, size);
 }
 
 static void last_failure(char *buf, size_t size)
 {
-	expect_text(mad_last_failure_text(buf, size), buf, size);
+	expect_text(mad_failure_text(NULL, buf, size), buf, size);
 }
 
 static void route(char *buf, size_t size)
@@ -195,7 +195,7 @@ static const struct text_row rows[] = {
 	{"no_notice", no_notice},
 	{"a_status", status},
 	{"success", no_status},
-	{"a_reply", reply},
+	{"a_failure", failure},
 	{"the_last_failure", last_failure},
 	{"a_route", route},
 	{"a_text_of_an_attribute", field_text},
@@ -210,7 +210,7 @@ TEST(no_buffer_is_no_text)
 
 	assert_null(mad_notice_text(&notice, NULL, 0));
 	assert_string_equal(mad_status_text(IB_SA_CLASS, 0x700, NULL, 0), "");
-	assert_string_equal(mad_last_failure_text(NULL, 0), "");
+	assert_string_equal(mad_failure_text(NULL, NULL, 0), "");
 }
 
 /* --- what is printable -------------------------------------------------------------- */

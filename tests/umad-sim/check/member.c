@@ -21,24 +21,32 @@ static int change_membership(struct ibmad_port *port, char **arguments)
 	struct umad_sa_mcmember_record member = {.qkey = 0};
 	struct mad_sa_query query = {.timeout_ms = 5000};
 	unsigned int state = (unsigned int)atoi(arguments[2]);
+	struct mad_sa_table *table;
 	int error;
 
 	if (inet_pton(AF_INET6, arguments[1], member.mgid) != 1)
 		errx(2, "no MGID: %s", arguments[1]);
-	if (strcmp(arguments[0], "join") == 0)
-		error = mad_sa_join(port, &query, &member, state);
-	else
-		error = mad_sa_leave(port, &query, &member, state);
-	printf("%s: status 0x%04x, MLID 0x%04x\n", error ? "failed" : "done", query.status,
-	       be16toh(member.mlid));
+	mad_sa_member_query(&query,
+			    strcmp(arguments[0], "join") == 0 ? IB_MAD_METHOD_SET
+							      : IB_MAD_METHOD_DELETE,
+			    &member, state);
+	error = mad_sa_request(port, &query, &table);
+	if (!error)
+		memcpy(&member, mad_sa_table_record(table, 0), sizeof(member));
+	mad_sa_table_free(table);
+	printf("%s: status 0x%04x, MLID 0x%04x\n", error ? "failed" : "done",
+	       error ? mad_last_failure()->status : 0, be16toh(member.mlid));
 	return error != 0;
 }
 
 static int change_guids(struct ibmad_port *port, int count, char **arguments)
 {
 	struct mad_sa_guid_info_record record = {.lid = 0};
-	struct mad_sa_guid_info_record got;
+	const struct mad_sa_guid_info_record *got;
+	struct mad_sa_table *table;
 	struct mad_sa_query query = {
+		.method = strcmp(arguments[0], "set") == 0 ? IB_MAD_METHOD_SET
+							   : IB_MAD_METHOD_DELETE,
 		.attribute = IB_SA_ATTR_GUIDINFORECORD,
 		.component_mask = MAD_SA_GUID_INFO_LID | MAD_SA_GUID_INFO_BLOCK,
 		.record = &record,
@@ -59,14 +67,14 @@ static int change_guids(struct ibmad_port *port, int count, char **arguments)
 		record.guids[index] = htobe64(guid);
 		query.component_mask |= MAD_SA_GUID_INFO_GUID(index);
 	}
-	if (strcmp(arguments[0], "set") == 0)
-		error = mad_sa_set(port, &query, &got, sizeof(got));
-	else
-		error = mad_sa_delete(port, &query, &got, sizeof(got));
-	printf("%s: status 0x%04x", error ? "failed" : "done", query.status);
-	for (unsigned int i = 0; i < 8 && !error; i++)
-		printf(" %" PRIx64, be64toh(got.guids[i]));
+	error = mad_sa_request(port, &query, &table);
+	got = mad_sa_table_record(table, 0);
+	printf("%s: status 0x%04x", error ? "failed" : "done",
+	       error ? mad_last_failure()->status : 0);
+	for (unsigned int i = 0; i < 8 && got; i++)
+		printf(" %" PRIx64, be64toh(got->guids[i]));
 	printf("\n");
+	mad_sa_table_free(table);
 	return error != 0;
 }
 

@@ -9,6 +9,14 @@
 #include "pma.h"
 #include "pma_table.h"
 
+/* 0: the number is no field. */
+static unsigned field_bits(enum MAD_FIELDS field)
+{
+	const struct mad_field *info = mad_field_info(field);
+
+	return info ? info->bits : 0;
+}
+
 #define PMA_VERSION 1
 #define DATA        IB_PC_DATA_OFFS
 #define HASH_SL     0x736c
@@ -33,7 +41,7 @@ uint64_t pma_field(const uint8_t *mad, enum MAD_FIELDS field)
 	if (field == IB_PC_QP1_DROP_F)
 		return get16(mad + QP1_DROPPED_AT);
 	memcpy(copy, mad, MAD_BYTES);
-	if (mad_field_bits(field) > 32)
+	if (field_bits(field) > 32)
 		return mad_get_field64(copy, DATA, field);
 	return mad_get_field(copy, DATA, field);
 }
@@ -41,7 +49,7 @@ uint64_t pma_field(const uint8_t *mad, enum MAD_FIELDS field)
 /* Counters stop at their highest value (IBA 16.1.3.5). */
 void pma_set_field(uint8_t *mad, enum MAD_FIELDS field, uint64_t value)
 {
-	unsigned int bits = mad_field_bits(field);
+	unsigned int bits = field_bits(field);
 
 	if (bits < 64 && value >> bits)
 		value = (1ULL << bits) - 1;

@@ -8,6 +8,14 @@
 
 #include <infiniband/mad_fields.h>
 
+/* 0: the number is no field. */
+static unsigned field_bits(enum MAD_FIELDS field)
+{
+	const struct mad_field *info = mad_field_info(field);
+
+	return info ? info->bits : 0;
+}
+
 #define DATA     IB_PC_DATA_OFFS
 #define EXTENDED 0x1e
 
@@ -35,7 +43,7 @@ static inline unsigned int set(struct star *star, uint32_t node, unsigned int at
 	star->mad[DATA + 1] = (uint8_t)port;
 	if (attribute == IB_GSI_PORT_COUNTERS)
 		mad_set_field(star->mad, DATA, IB_PC_COUNTER_SELECT2_F, 0);
-	if (mad_field_bits(select_field) > 32)
+	if (field_bits(select_field) > 32)
 		mad_set_field64(star->mad, DATA, select_field, select);
 	else
 		mad_set_field(star->mad, DATA, select_field, (uint32_t)select);
@@ -45,8 +53,8 @@ static inline unsigned int set(struct star *star, uint32_t node, unsigned int at
 
 static inline uint64_t field(struct star *star, enum MAD_FIELDS number)
 {
-	return mad_field_bits(number) > 32 ? mad_get_field64(star->mad, DATA, number)
-					   : mad_get_field(star->mad, DATA, number);
+	return field_bits(number) > 32 ? mad_get_field64(star->mad, DATA, number)
+				       : mad_get_field(star->mad, DATA, number);
 }
 
 static inline uint64_t read_field(struct star *star, uint32_t node, unsigned int attribute,

@@ -103,7 +103,7 @@ STAR_TEST(counters_that_nothing_feeds_can_be_set_and_cleared)
 		const struct detail *detail = &details[i];
 
 		for (unsigned int f = 0; f < detail->count; f++) {
-			unsigned int bits = mad_field_bits(detail->first + f);
+			unsigned int bits = mad_field_info(detail->first + f)->bits;
 			uint64_t most = (1ULL << bits) - 1;
 
 			assert_int_equal(set(star, ALPHA, detail->attribute, 1, detail->select,
