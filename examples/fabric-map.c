@@ -19,11 +19,11 @@
 #include "program.h"
 
 #include <infiniband/mad_counters.h>
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_fabric.h>
 
 #include <ctype.h>
 #include <err.h>
-#include <errno.h>
 #include <limits.h>
 
 #define TABLE "<table border=\"0\" cellborder=\"1\" cellspacing=\"0\">"
@@ -187,8 +187,8 @@ static void print_graph(const struct mad_fabric *fabric)
 
 int main(int argc, char **argv)
 {
-	int option, ret;
-	bool valid = true;
+	int option;
+	bool valid = true, failed;
 	struct mad_fabric_options options = {.partial = true};
 	struct mad_fabric *fabric = NULL;
 	struct ibmad_port *port;
@@ -200,11 +200,9 @@ int main(int argc, char **argv)
 					 : false;
 	if (!valid || optind < argc)
 		errx(2, "usage: fabric-map [-k M_KEY] [-l SECONDS]");
-	ret = mad_port_open(NULL, 0, &port);
-	if (!ret)
-		ret = mad_fabric_discover(port, &options, &fabric);
-	if (ret < 0)
-		warnx("%s", strerror(-ret));
+	failed = mad_port_open(NULL, 0, &port) || mad_fabric_discover(port, &options, &fabric);
+	if (failed)
+		warnx("%s", mad_failure_text(NULL, text, sizeof(text)));
 	if (!fabric)
 		return 1;
 	errors = calloc(fabric->port_count, sizeof(*errors));
@@ -223,5 +221,5 @@ int main(int argc, char **argv)
 	free(levels);
 	mad_fabric_free(fabric);
 	mad_rpc_close_port(port);
-	return finish(ret < 0 || unknown_count);
+	return finish(failed || unknown_count);
 }

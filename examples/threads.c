@@ -70,8 +70,7 @@ int main(int argc, char **argv)
 	if (count < 0 || argc > 2)
 		errx(2, "usage: threads [COUNT]");
 	error = mad_port_open(NULL, 0, &port);
-	if (!error)
-		error = mad_fabric_discover(port, NULL, &fabric);
+	error = error ? error : mad_fabric_discover(port, NULL, &fabric);
 	if (error)
 		errx(1, "%s", strerror(-error));
 	for (int i = 0; i < count; i++)

@@ -120,6 +120,8 @@ struct mad_notice {
 
 	/* MAD_NOTICE_PORT */
 	struct mad_notice_port before, after;
+
+	uint64_t reserved[4]; /**< 0 */
 };
 
 /**

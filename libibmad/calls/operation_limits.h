@@ -53,7 +53,7 @@ bool limits_end(struct limits *limits);
 
 /*
  * The error with which a request ends the operation, because further requests would fail: the
- * device is gone, the engine is destroyed, or the kernel does not send while the link is down.
+ * device is gone, the engine is freed, or the kernel does not send while the link is down.
  * Otherwise 0.
  */
 int limits_ends_all(int error);

@@ -142,7 +142,7 @@ static int start_server(struct mad_notices *notices, unsigned limit)
 				&notices->server);
 }
 
-/* A thread that destroys the engine meanwhile waits until the registration exists. */
+/* A thread that frees the engine meanwhile waits until the registration exists. */
 static int start_parts(struct mad_notices *notices, unsigned limit)
 {
 	struct mad_async *engine = notices->engine;

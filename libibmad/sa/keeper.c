@@ -243,7 +243,7 @@ static void due(struct engine_timer *timer)
 	keeper->check_at = 0;
 }
 
-/* The engine is being destroyed, and has already removed the timer. */
+/* The engine is being freed, and has already removed the timer. */
 static void ended(struct engine_timer *timer)
 {
 	struct sa_keeper *keeper = keeper_of(timer);
