@@ -283,7 +283,7 @@ struct mad_fabric_options {
 	 * M_Key (IBA 14.2.4).
 	 */
 	uint64_t m_key;
-	/** Cancels a discovery, which ends with -ECANCELED, see mad_cancel_set(); or NULL. */
+	/** Cancels mad_fabric_discover(), see mad_cancel_set(); NULL: nothing does. */
 	const struct mad_cancel *cancel;
 	/** The milliseconds after which the discovery ends with -ETIME; 0: no limit. */
 	unsigned time_limit_ms;
@@ -313,9 +313,9 @@ typedef void mad_fabric_fn(struct mad_async *async, int error, struct mad_fabric
 			   void *arg);
 
 /**
- * Starts a discovery on an engine. *id is for mad_async_cancel(), also before a request was
- * sent; id may be NULL. The options and options->from are copied. If the call fails, done is
- * not called.
+ * Starts a discovery on an engine. *id (id may be NULL) is for mad_async_cancel(), also before
+ * a request was sent, so options->cancel must be NULL. The options and options->from are
+ * copied. If the call fails, done is not called.
  */
 int mad_fabric_submit(struct mad_async *async, const struct mad_fabric_options *options,
 		      mad_fabric_fn *done, void *arg, uint64_t *id);

@@ -117,7 +117,7 @@ struct mad_fabric_counters_options {
 	int timeout_ms; /**< of an attempt; 0: the port's */
 	/** The milliseconds after which the reading ends with -ETIME; 0: no limit. */
 	unsigned time_limit_ms;
-	/** Cancels the reading, which ends with -ECANCELED, see mad_cancel_set(); or NULL. */
+	/** Cancels mad_fabric_counters_read(), see mad_cancel_set(); NULL: nothing does. */
 	const struct mad_cancel *cancel;
 	unsigned leave_out; /**< bits of enum mad_fabric_counters_leave_out */
 	/** As mad_counters_options:basic: one request a port, for counters of up to 32 bits. */
@@ -167,9 +167,9 @@ typedef void mad_fabric_counters_fn(struct mad_async *async, int error,
 				    struct mad_fabric_counters *counters, void *arg);
 
 /**
- * The same on an engine, from any thread. The options are copied; cancel and filter_arg must
- * stay valid until done is called. id may be NULL; otherwise *id is for mad_async_cancel(),
- * which ends the reading with -ECANCELED. If the call fails, done is not called.
+ * The same on an engine, from any thread. The options are copied; filter_arg must stay valid
+ * until done is called. *id (id may be NULL) is for mad_async_cancel(), which ends the reading
+ * with -ECANCELED, so options->cancel must be NULL. If the call fails, done is not called.
  */
 int mad_fabric_counters_submit(struct mad_async *async, struct mad_fabric_counters *counters,
 			       const struct mad_fabric_counters_options *options,

@@ -110,14 +110,11 @@ static void engine_ended(struct engine_timer *timer)
 	(void)timer;
 }
 
-int limits_begin(struct limits *limits, struct mad_async *engine, unsigned time_limit_ms,
-		 const struct mad_cancel *cancel, uint64_t m_key)
+void limits_begin(struct limits *limits, struct mad_async *engine, unsigned time_limit_ms,
+		  const struct mad_cancel *cancel, uint64_t m_key)
 {
 	int64_t now = clock_us();
-	int cancel_state, ret = engine_enter(engine, &cancel_state);
 
-	if (ret)
-		return ret;
 	limits->engine = engine;
 	limits->cancel = cancel;
 	limits->m_key = m_key;
@@ -132,8 +129,6 @@ int limits_begin(struct limits *limits, struct mad_async *engine, unsigned time_
 			 cancel_is_set(cancel)         ? now
 			 : limits->end < now + TICK_US ? limits->end
 						       : now + TICK_US);
-	engine_leave(engine, cancel_state);
-	return 0;
 }
 
 bool limits_end(struct limits *limits)

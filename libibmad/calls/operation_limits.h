@@ -8,9 +8,16 @@
 #ifndef LIBIBMAD_OPERATION_LIMITS_H
 #define LIBIBMAD_OPERATION_LIMITS_H
 
+#include "base/reserved.h"
 #include "calls/engine.h"
 
 #include <infiniband/mad_async.h>
+
+/* Whether the options of a call may have it. */
+static inline bool is_cancel(const struct mad_cancel *cancel)
+{
+	return !cancel || is_reserved(cancel->reserved);
+}
 
 static inline bool cancel_is_set(const struct mad_cancel *cancel)
 {
@@ -39,11 +46,10 @@ struct limits {
 
 /*
  * Begins to look at the limits. time_limit_ms is 0, or the number of milliseconds from now on.
- * The local port is read if IB_SMI_DIRECT_CLASS is registered. Returns 0 or -ECANCELED, as
- * engine_enter().
+ * The local port is read if IB_SMI_DIRECT_CLASS is registered. The lock is held.
  */
-int limits_begin(struct limits *limits, struct mad_async *engine, unsigned time_limit_ms,
-		 const struct mad_cancel *cancel, uint64_t m_key);
+void limits_begin(struct limits *limits, struct mad_async *engine, unsigned time_limit_ms,
+		  const struct mad_cancel *cancel, uint64_t m_key);
 
 /*
  * Ends it. If it returns false, the request for the local port's state is not complete:

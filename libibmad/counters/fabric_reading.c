@@ -37,7 +37,7 @@ static void complete(struct fabric_reading *reading)
 	int error = reading->error;
 	bool is_freed = counters->is_freed;
 
-	if (engine_operation_end(async, &reading->operation) && !error)
+	if (engine_operation_end(async, &reading->operation))
 		error = -ECANCELED;
 	counters->summary.error = error;
 	counters->summary.end_us = (uint64_t)clock_us();
@@ -95,18 +95,11 @@ static void start(struct engine_operation *operation)
 {
 	struct fabric_reading *reading =
 		list_entry(operation, struct fabric_reading, operation);
-	struct mad_async *async = reading->async;
-	int cancel_state = engine_reenter(async);
+	int cancel_state = engine_reenter(reading->async);
 
-	if (operation->cancelled || cancel_is_set(reading->options.cancel))
+	if (operation->cancelled)
 		reading->error = -ECANCELED;
-	engine_leave(async, cancel_state);
-	if (limits_begin(&reading->limits, async, reading->options.time_limit_ms,
-			 reading->options.cancel, reading->options.m_key)) {
-		reading->error = -ECANCELED; /* after fork() */
-		complete(reading);
-		return;
-	}
+	engine_leave(reading->async, cancel_state);
 	reading_proceed(reading);
 }
 
@@ -114,7 +107,7 @@ static void start(struct engine_operation *operation)
 
 static bool are_options(const struct mad_fabric_counters_options *options)
 {
-	if (!is_reserved(options->reserved))
+	if (!is_reserved(options->reserved) || !is_cancel(options->cancel))
 		return false;
 	return !(options->leave_out & ~LEAVE_OUT) && options->timeout_ms >= 0 &&
 	       (!options->counters || options->counters & MAD_COUNTERS_ALL);
@@ -169,16 +162,17 @@ static int begin(struct fabric_reading *reading, uint64_t *id)
 		counters->readings++;
 		counters->summary =
 			(struct mad_fabric_counters_summary){.begin_us = (uint64_t)clock_us()};
+		limits_begin(&reading->limits, reading->async, reading->options.time_limit_ms,
+			     reading->options.cancel, reading->options.m_key);
 		operation_later(reading->async, &reading->operation, start);
 	}
 	engine_leave(reading->async, cancel_state);
 	return error;
 }
 
-EXPORT int mad_fabric_counters_submit(struct mad_async *async,
-				      struct mad_fabric_counters *shown,
-				      const struct mad_fabric_counters_options *options,
-				      mad_fabric_counters_fn *done, void *arg, uint64_t *id)
+static int submit(struct mad_async *async, struct mad_fabric_counters *shown,
+		  const struct mad_fabric_counters_options *options,
+		  mad_fabric_counters_fn *done, void *arg, uint64_t *id)
 {
 	struct fabric_counters *counters = fabric_counters_of(shown);
 	struct fabric_reading *reading;
@@ -197,6 +191,16 @@ EXPORT int mad_fabric_counters_submit(struct mad_async *async,
 	if (error)
 		free(reading);
 	return counters_fail(error);
+}
+
+EXPORT int mad_fabric_counters_submit(struct mad_async *async,
+				      struct mad_fabric_counters *counters,
+				      const struct mad_fabric_counters_options *options,
+				      mad_fabric_counters_fn *done, void *arg, uint64_t *id)
+{
+	if (options && options->cancel)
+		return counters_fail(-EINVAL);
+	return submit(async, counters, options, done, arg, id);
 }
 
 static void keep_error(struct mad_async *async, int error, struct mad_fabric_counters *counters,
@@ -220,7 +224,7 @@ EXPORT int mad_fabric_counters_read(struct ibmad_port *port,
 	async = mad_async_create(port);
 	if (!async)
 		return -errno;
-	error = mad_fabric_counters_submit(async, counters, options, keep_error, &result, NULL);
+	error = submit(async, counters, options, keep_error, &result, NULL);
 	if (!error)
 		mad_async_wait(async, -1);
 	mad_async_free(async); /* calls back the requests in flight if the device is gone */

@@ -55,8 +55,9 @@ static void complete(struct discovery *discovery)
 			error = err;
 		}
 	}
-	if (engine_operation_end(async, &discovery->operation) && !error) {
+	if (engine_operation_end(async, &discovery->operation)) {
 		error = -ECANCELED;
+		discovery->failure = (struct mad_failure){.kind = MAD_FAILURE_OTHER};
 		if (!discovery->options.partial) {
 			mad_fabric_free(fabric);
 			fabric = NULL;
@@ -85,6 +86,8 @@ static void limit_reached(struct limits *limits, int error)
 {
 	struct discovery *discovery = list_entry(limits, struct discovery, limits);
 
+	if (error == -ENETDOWN && !discovery->needs_link)
+		return; /* the local node responds without a link */
 	/* before begin() there is no request whose end ends the discovery */
 	if (list_is_empty(&discovery->requests))
 		discovery->error = error;
@@ -123,7 +126,7 @@ static bool is_begin(const ib_portid_t *from)
 
 static bool are_options(const struct mad_fabric_options *options)
 {
-	if (!is_reserved(options->reserved))
+	if (!is_reserved(options->reserved) || !is_cancel(options->cancel))
 		return false;
 	return !(options->read & ~READ_ALLOWED) && options->timeout_ms >= 0 &&
 	       (!options->from || is_begin(options->from));
@@ -164,20 +167,28 @@ static int fail(int error)
 	return failure_of_call(error == -EPROTONOSUPPORT ? IB_SMI_DIRECT_CLASS : 0, error);
 }
 
-static int check_port(struct mad_async *async, const char *call)
+/* The lock is held throughout, so that the engine cannot be freed when only a part is done. */
+static int enlist(struct discovery *discovery, uint64_t *id)
 {
-	int cancel_state, ret = engine_enter(async, &cancel_state);
+	const struct mad_fabric_options *options = &discovery->options;
+	struct mad_async *async = discovery->async;
+	int cancel_state, error = engine_enter(async, &cancel_state);
 
-	if (ret)
-		return ret;
-	if (async->port->gone) {
-		ret = -async->port->gone;
-	} else if (handle_agent(&async->port->handle, IB_SMI_DIRECT_CLASS) < 0) {
-		ret = -EPROTONOSUPPORT;
-		engine_report_class_unlocking(async, call, IB_SMI_DIRECT_CLASS);
+	if (error)
+		return error;
+	if (async->port->gone)
+		error = -async->port->gone;
+	else if (handle_agent(&async->port->handle, IB_SMI_DIRECT_CLASS) < 0)
+		error = -EPROTONOSUPPORT;
+	else
+		error = operation_begin(async, &discovery->operation, id);
+	if (!error) {
+		limits_begin(&discovery->limits, async, options->time_limit_ms, options->cancel,
+			     options->m_key);
+		operation_later(async, &discovery->operation, begin);
 	}
 	engine_leave(async, cancel_state);
-	return ret;
+	return error;
 }
 
 static int start(struct mad_async *async, const char *call,
@@ -190,9 +201,6 @@ static int start(struct mad_async *async, const char *call,
 
 	if (!async || !done || (options && !are_options(options)))
 		return -EINVAL;
-	error = check_port(async, call);
-	if (error)
-		return error;
 	discovery = create_discovery(options ? options : &defaults);
 	if (!discovery)
 		return -ENOMEM;
@@ -202,17 +210,11 @@ static int start(struct mad_async *async, const char *call,
 	discovery->done = done;
 	discovery->arg = arg;
 	discovery->operation.cancel = cancel;
-	error = limits_begin(&discovery->limits, async, discovery->options.time_limit_ms,
-			     discovery->options.cancel, discovery->options.m_key);
-	if (!error) {
-		error = engine_operation_begin(async, &discovery->operation, id);
-		if (error)
-			limits_end(&discovery->limits);
-	}
+	error = enlist(discovery, id);
 	if (error)
 		free_discovery(discovery);
-	else
-		engine_operation_later(async, &discovery->operation, begin);
+	if (error == -EPROTONOSUPPORT)
+		report_class(call, IB_SMI_DIRECT_CLASS);
 	return error;
 }
 

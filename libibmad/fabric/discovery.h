@@ -29,9 +29,10 @@ struct discovery {
 	struct mad_fabric *fabric;
 	struct mad_fabric_progress progress;
 	int64_t next_progress_us;
-	int error;      /* the discovery ends with this error; its requests are cancelled */
-	bool too_many;  /* the problem has been noted */
-	bool no_memory; /* the fabric is not complete in itself */
+	int error;       /* the discovery ends with this error; its requests are cancelled */
+	bool too_many;   /* the problem has been noted */
+	bool needs_link; /* a request was submitted to another node than the local one */
+	bool no_memory;  /* the fabric is not complete in itself */
 	struct mad_failure failure; /* of the first node's NodeInfo */
 	struct limits limits;
 	/* by the number of a previous_node: the index of its problem plus 1, or 0 */

@@ -253,9 +253,9 @@ int graph_add_problem(struct mad_fabric *fabric, const struct mad_fabric_problem
 	fabric->problem_count++;
 	if (index)
 		*index = at;
-	return added->kind == MAD_FABRIC_PROBLEM_BEHIND
-		       ? note_silent_port(graph, at, added->port)
-		       : 0;
+	if (added->kind != MAD_FABRIC_PROBLEM_BEHIND || !added->port)
+		return 0;
+	return note_silent_port(graph, at, added->port);
 }
 
 int graph_add_oddity(struct mad_fabric *fabric, enum mad_fabric_problem_kind kind,

@@ -82,6 +82,7 @@ static int submit(struct discovery *discovery, struct discovery_request *request
 	ib_portid_t to = discovery->base;
 
 	to.drpath = *route;
+	discovery->needs_link |= to.lid || to.drpath.cnt;
 	return mad_async_submit(discovery->async, &rpc, &to, NULL, 0, request_came, request,
 				&request->id);
 }

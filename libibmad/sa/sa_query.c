@@ -7,6 +7,7 @@
 #include "base/export.h"
 #include "base/report.h"
 #include "base/reserved.h"
+#include "calls/operation_limits.h"
 #include "calls/options.h"
 #include "mad/layout.h"
 
@@ -41,7 +42,7 @@ bool sa_query_is_valid(const struct mad_sa_query *query)
 		return false;
 	}
 	return query->attribute <= UINT16_MAX && !query->record == !query->record_size &&
-	       is_reserved(query->reserved) &&
+	       is_reserved(query->reserved) && is_cancel(query->cancel) &&
 	       (!query->sa || (query->sa->lid > 0 && query->sa->lid <= UINT16_MAX));
 }
 

@@ -52,8 +52,9 @@ static void done(struct mad_async *engine, const struct mad_sa_response *respons
 static int run(struct mad_async *engine, const struct mad_sa_query *query,
 	       struct blocking *blocking)
 {
+	const uint64_t m_key = smp_mkey_get(engine->port);
 	struct mad_sa_query own = *query;
-	int error;
+	int cancel_state, error;
 
 	own.time_limit_ms = 0;
 	own.cancel = NULL;
@@ -61,10 +62,9 @@ static int run(struct mad_async *engine, const struct mad_sa_query *query,
 	if (error)
 		return error;
 	/* no other thread processes the engine: the request is not called back yet */
-	error = limits_begin(&blocking->limits, engine, query->time_limit_ms, query->cancel,
-			     smp_mkey_get(engine->port));
-	if (error)
-		mad_async_cancel(engine, blocking->id);
+	cancel_state = engine_reenter(engine);
+	limits_begin(&blocking->limits, engine, query->time_limit_ms, query->cancel, m_key);
+	engine_leave(engine, cancel_state);
 	mad_async_wait(engine, -1);
 	return blocking->failure.error;
 }

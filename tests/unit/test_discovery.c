@@ -12,7 +12,9 @@
 #include <infiniband/mad_fabric_text.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -160,6 +162,21 @@ TEST_WITH(a_node_alone_is_a_fabric, setup_without_nodes, teardown)
 	assert_null(fabric->origin->peer);
 	assert_int_equal(fabric->origin->state, MAD_PORT_DOWN);
 	assert_true(fabric->origin->rate_gbps == 0);
+	expect_nothing_wrong();
+}
+
+/* Longer than the discovery waits before it looks at the local port, which has no link. */
+static int respond_slowly(const struct device_packet *packet, void *arg)
+{
+	usleep(150000);
+	return fake_response(packet, arg);
+}
+
+TEST_WITH(a_node_alone_that_is_slow_is_a_fabric, setup_without_nodes, teardown)
+{
+	fake_add(IB_NODE_CA, 1);
+	device_on_write(respond_slowly, NULL);
+	assert_int_equal(discover(NULL), 1);
 	expect_nothing_wrong();
 }
 
@@ -1073,6 +1090,78 @@ TEST(destroying_the_engine_ends_a_discovery)
 	expect_result(-ECANCELED);
 }
 
+#define SUBMITTERS 4
+
+static atomic_uint begun, ended;
+
+static void count_end(struct mad_async *async, int error, struct mad_fabric *found, void *arg)
+{
+	(void)async, (void)error, (void)arg;
+	mad_fabric_free(found);
+	ended++;
+}
+
+static void *submit_until_refused(void *arg)
+{
+	for (int i = 0; i < 10 && !mad_fabric_submit(engine, NULL, count_end, NULL, NULL); i++)
+		begun++;
+	return arg;
+}
+
+/* Each discovery is refused, or called back once. */
+TEST(discoveries_begin_while_another_thread_frees_the_engine)
+{
+	pthread_t threads[SUBMITTERS];
+
+	for (int round = 0; round < 3000; round++) {
+		begun = ended = 0;
+		engine = mad_async_create(port);
+		for (int i = 0; i < SUBMITTERS; i++)
+			assert_int_equal(
+				pthread_create(&threads[i], NULL, submit_until_refused, NULL),
+				0);
+		while (begun < (unsigned)round % 16)
+			sched_yield();
+		mad_async_free(engine);
+		for (int i = 0; i < SUBMITTERS; i++)
+			pthread_join(threads[i], NULL);
+		assert_int_equal(ended, begun);
+	}
+}
+
+static uint64_t others[2];
+static int other_errors[2];
+
+/* Cancels the other one, which has reached its time limit, too, but was not called back. */
+static void cancel_other(struct mad_async *async, int error, struct mad_fabric *found,
+			 void *arg)
+{
+	const uint64_t *id = arg;
+	unsigned at = (unsigned)(id - others);
+
+	mad_fabric_free(found);
+	other_errors[at] = error;
+	if (!other_errors[1 - at])
+		assert_int_equal(mad_async_cancel(async, others[1 - at]), 0);
+}
+
+TEST(a_cancel_that_succeeds_is_the_error_also_after_the_time_limit)
+{
+	const struct mad_fabric_options options = {.time_limit_ms = 100};
+	struct mad_async *async = mad_async_create(port);
+
+	fake.nodes[RIGHT].dead = true;
+	mad_rpc_set_timeout(port, LONG_MS);
+	memset(other_errors, 0, sizeof(other_errors));
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(mad_fabric_submit(async, &options, cancel_other, &others[i],
+						   &others[i]),
+				 0);
+	mad_async_wait(async, -1);
+	assert_int_equal(other_errors[0] + other_errors[1], -ETIME + -ECANCELED);
+	mad_async_free(async);
+}
+
 static unsigned progress_calls;
 
 static void count_progress(const struct mad_fabric_progress *progress, void *arg)
@@ -1461,10 +1550,11 @@ TEST(wrong_arguments_are_refused)
 		{.lid = 0xc000, .drpath = {.drslid = 1}},
 		{.lid = -1, .drpath = {.drslid = 1}},
 	};
+	const struct mad_cancel odd = {.reserved = {[2] = 1}};
 	const struct mad_fabric_options wrong[] = {
 		{.read = 1u << 20}, {.timeout_ms = -1}, {.reserved = {[3] = 1}},
-		{.from = &from[0]}, {.from = &from[1]}, {.from = &from[2]},
-		{.from = &from[3]}, {.from = &from[4]},
+		{.cancel = &odd},   {.from = &from[0]}, {.from = &from[1]},
+		{.from = &from[2]}, {.from = &from[3]}, {.from = &from[4]},
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)

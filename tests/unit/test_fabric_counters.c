@@ -909,7 +909,8 @@ TEST(a_reading_of_nothing_can_be_cancelled_before)
 	memset(&cancel, 0, sizeof(cancel));
 	mad_cancel_set(&cancel);
 	assert_int_equal(read_with(&options), -ECANCELED);
-	begin(&options);
+	begin(&(struct mad_fabric_counters_options){.leave_out = 3});
+	assert_int_equal(mad_async_cancel(async, id), 0);
 	assert_int_equal(done.calls, 0);
 	mad_async_wait(async, -1);
 	assert_int_equal(done.calls, 1);
@@ -1030,6 +1031,7 @@ TEST(a_callback_may_start_the_next_reading)
 
 TEST(wrong_arguments_are_refused)
 {
+	const struct mad_cancel odd = {.reserved = {[2] = 1}}, token = {0};
 	struct mad_fabric_counters_options options = {.reserved = {1}};
 	struct mad_fabric_counters_settings settings = {.flags = 2};
 
@@ -1039,6 +1041,8 @@ TEST(wrong_arguments_are_refused)
 	assert_int_equal(mad_fabric_counters_set_fabric(NULL, fabric), -EINVAL);
 	assert_int_equal(read_with(&options), -EINVAL);
 	assert_int_equal(mad_last_failure()->error, -EINVAL);
+	options = (struct mad_fabric_counters_options){.cancel = &odd};
+	assert_int_equal(read_with(&options), -EINVAL);
 	options = (struct mad_fabric_counters_options){.leave_out = 16};
 	assert_int_equal(read_with(&options), -EINVAL);
 	options = (struct mad_fabric_counters_options){.timeout_ms = -1};
@@ -1054,6 +1058,11 @@ TEST(wrong_arguments_are_refused)
 			 -EINVAL);
 	assert_int_equal(mad_fabric_counters_submit(async, counters, NULL, NULL, &done, NULL),
 			 -EINVAL);
+	/* mad_async_cancel() cancels a reading on an engine */
+	options = (struct mad_fabric_counters_options){.cancel = &token};
+	assert_int_equal(
+		mad_fabric_counters_submit(async, counters, &options, note, &done, NULL),
+		-EINVAL);
 	assert_null(mad_fabric_counters_next(NULL, NULL));
 	assert_null(mad_fabric_counters_find(NULL, 1, 1));
 	assert_null(mad_fabric_counters_find(counters, 12345, 1));

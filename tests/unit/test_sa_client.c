@@ -1338,6 +1338,8 @@ TEST(without_an_sa_requests_of_an_engine_fail)
 
 TEST(wrong_arguments_are_refused)
 {
+	const struct mad_cancel odd = {.reserved = {[2] = 1}};
+	const struct mad_sa_query with_odd = {.attribute = 1, .cancel = &odd};
 	const ib_portid_t nowhere = {.lid = 0};
 	const struct {
 		const char *sentence;
@@ -1356,6 +1358,7 @@ TEST(wrong_arguments_are_refused)
 			fail_msg("%s", rows[i].sentence);
 		assert_int_equal(mad_last_failure()->error, -EINVAL);
 	}
+	assert_int_equal(mad_sa_request(fixture.port, &with_odd, NULL), -EINVAL);
 	assert_int_equal(mad_sa_submit(NULL, &nodes, came, NULL, NULL), -EINVAL);
 	assert_int_equal(mad_sa_submit(async, NULL, came, NULL, NULL), -EINVAL);
 	assert_int_equal(mad_sa_submit(async, &nodes, NULL, NULL, NULL), -EINVAL);
