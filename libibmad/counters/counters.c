@@ -291,84 +291,104 @@ static void response_came(struct mad_async *engine, const struct mad_reply *repl
 	proceed(pending, error);
 }
 
-/* Removes the readings that wait for the ClassPortInfo of this one. */
-static void take_waiting(struct pending *pending, struct list *taken)
+/* --- ClassPortInfo, which several readings of a node may wait for ------------------ */
+
+static void class_port_info_came(struct mad_async *engine, const struct mad_reply *reply,
+				 void *arg);
+
+/*
+ * Removes readings that wait for the ClassPortInfo of this one: all, or those that come before
+ * the first one that is not cancelled, which is returned. Without one, NULL: this one is not
+ * waited for any more.
+ */
+static struct pending *take_waiting(struct pending *pending, bool all, struct list *taken)
 {
 	struct mad_counters_node *node = pending->reading.options.node;
+	int cancel_state = engine_reenter(pending->engine);
+	struct pending *other = NULL;
 	struct list *entry;
 
 	list_init(taken);
-	if (!pending->asks)
-		return;
 	pthread_mutex_lock(&node->lock);
-	pending->asks = false;
-	node->asker = NULL;
 	while ((entry = list_pop(&node->waiting))) {
-		list_entry(entry, struct pending, waiting)->waits = false;
+		other = list_entry(entry, struct pending, waiting);
+		other->waits = false;
+		if (!all && !other->operation.cancelled)
+			break;
 		list_add_last(taken, entry);
 	}
+	pending->asks = false;
+	if (entry)
+		other->asks = true;
+	else
+		node->asker = NULL;
 	pthread_mutex_unlock(&node->lock);
+	engine_leave(pending->engine, cancel_state);
+	return entry ? other : NULL;
+}
+
+/* Continues readings that were taken, or ends them. */
+static void continue_taken(struct list *taken, const struct pending *source, int error)
+{
+	struct pending *other;
+	struct list *entry;
+
+	while ((entry = list_pop(taken))) {
+		other = list_entry(entry, struct pending, waiting);
+		other->reading.abilities = source->reading.abilities;
+		other->reading.status = source->reading.status;
+		other->reading.failure = source->reading.failure;
+		proceed(other, error);
+	}
+}
+
+/*
+ * The request of this reading was cancelled, or is to be: the first reading that waits for its
+ * response makes the request anew. If it cannot, it ends, and the next one tries.
+ */
+static void hand_over(struct pending *pending)
+{
+	struct pending *asker = pending, *next;
+	struct list taken;
+	int error = 0;
+
+	do {
+		next = take_waiting(asker, false, &taken);
+		continue_taken(&taken, asker, -ECANCELED);
+		if (asker != pending)
+			finish(asker, error);
+		asker = next;
+		error = next ? submit(next, CLASS_PORT_INFO, class_port_info_came) : 0;
+	} while (error);
 }
 
 static void class_port_info_came(struct mad_async *engine, const struct mad_reply *reply,
 				 void *arg)
 {
 	struct mad_outcome outcome = outcome_of(reply, CLASS_PORT_INFO);
-	struct pending *pending = arg, *other;
-	struct list taken, *entry;
+	struct pending *pending = arg;
+	struct list taken;
 	int error = reading_take_class_port_info(&pending->reading, &outcome);
 
 	(void)engine;
 	if (!error)
 		node_learn(pending->reading.options.node, &pending->reading.abilities);
-	take_waiting(pending, &taken);
-	while ((entry = list_pop(&taken))) {
-		other = list_entry(entry, struct pending, waiting);
-		other->reading.abilities = pending->reading.abilities;
-		other->reading.status = pending->reading.status;
-		other->reading.failure = pending->reading.failure;
-		proceed(other, error);
+	if (pending->asks && error == -ECANCELED) {
+		hand_over(pending);
+	} else if (pending->asks) {
+		take_waiting(pending, true, &taken);
+		continue_taken(&taken, pending, error);
 	}
 	proceed(pending, error);
 }
 
 /* --- cancel --------------------------------------------------------------------- */
 
-/* The first reading that waits for the ClassPortInfo of this one requests it. */
-static int hand_over(struct pending *pending)
-{
-	struct mad_counters_node *node = pending->reading.options.node;
-	struct pending *other;
-	struct list *entry;
-	int error;
-
-	pthread_mutex_lock(&node->lock);
-	entry = list_pop(&node->waiting);
-	if (!entry) {
-		node->asker = NULL;
-		pending->asks = false;
-	}
-	pthread_mutex_unlock(&node->lock);
-	if (!entry)
-		return 0;
-	other = list_entry(entry, struct pending, waiting);
-	error = submit(other, CLASS_PORT_INFO, class_port_info_came);
-	pthread_mutex_lock(&node->lock);
-	if (error) {
-		list_add_first(&node->waiting, entry);
-	} else {
-		pending->asks = other->waits = false;
-		other->asks = true;
-	}
-	pthread_mutex_unlock(&node->lock);
-	return error;
-}
-
-/* Without memory, a reading for which others wait ends with its response. */
 static void cancel(struct engine_operation *operation)
 {
 	struct pending *pending = list_entry(operation, struct pending, operation);
 	struct mad_counters_node *node = pending->reading.options.node;
+	int cancel_state;
 
 	pending->cancelled = true;
 	if (pending->waits) {
@@ -376,12 +396,13 @@ static void cancel(struct engine_operation *operation)
 		list_remove(&pending->waiting);
 		pthread_mutex_unlock(&node->lock);
 		finish(pending, -ECANCELED);
-	} else if (!pending->asks || !hand_over(pending)) {
-		int cancel_state = engine_reenter(pending->engine);
-
-		engine_cancel(pending->engine, pending->id);
-		engine_leave(pending->engine, cancel_state);
+		return;
 	}
+	if (pending->asks)
+		hand_over(pending);
+	cancel_state = engine_reenter(pending->engine);
+	engine_cancel(pending->engine, pending->id);
+	engine_leave(pending->engine, cancel_state);
 }
 
 /* --- begin ---------------------------------------------------------------------- */

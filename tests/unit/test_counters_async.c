@@ -386,6 +386,24 @@ TEST(all_readings_of_a_node_can_be_cancelled_one_by_one)
 	read_with(NULL, 2);
 }
 
+/* The request that is cancelled is that of a reading that is, too, and others wait for it. */
+TEST(a_reading_that_begins_after_all_were_cancelled_has_its_counters)
+{
+	begin_few();
+	mad_async_cancel(async, MAD_ASYNC_ALL);
+	node.hold = false;
+	for (unsigned i = FEW; i < FEW + 2; i++)
+		assert_int_equal(mad_counters_submit(async, &to, i + 1, &options, came,
+						     &results[i], &readings[i]),
+				 0);
+	mad_async_wait(async, -1);
+	expect(0, FEW - 1, -ECANCELED);
+	expect(FEW, FEW + 1, 0);
+	/* none for the readings that were cancelled */
+	assert_int_equal(node.count[CLASS_PORT_INFO], 2);
+	node.held_count = 0;
+}
+
 static void cancel_others(struct mad_async *engine, int error,
 			  const struct mad_counters *counters, void *arg)
 {
