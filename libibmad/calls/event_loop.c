@@ -11,6 +11,14 @@
 
 /* --- processing ----------------------------------------------------------------- */
 
+/* Whether no callback is to come. */
+static bool is_idle(const struct mad_async *engine)
+{
+	if (engine->ending)
+		return !engine->listener.open && !engine->listener.calls;
+	return listener_is_empty(&engine->listener) && !engine->registrations;
+}
+
 /* Whether messages are to be read before the next timer is judged. */
 static bool is_behind(const struct ibmad_port *port, int64_t now)
 {
@@ -82,7 +90,7 @@ EXPORT int mad_async_process(struct mad_async *async)
 		/* another thread may be in a callback: the port does not wait for it */
 		serve_for_loop_unlocking(async);
 	}
-	if (!count && async->port->gone && listener_is_empty(&async->listener))
+	if (!count && async->port->gone && is_idle(async))
 		count = -async->port->gone;
 	port_tell_engine(async->port, &async->listener, true);
 	engine_leave(async, cancel_state);
@@ -90,15 +98,6 @@ EXPORT int mad_async_process(struct mad_async *async)
 }
 
 /* --- waiting -------------------------------------------------------------------- */
-
-/* Whether mad_async_wait() has nothing more to wait for. */
-static bool is_idle(const struct mad_async *engine)
-{
-	if (engine->ending)
-		return !engine->listener.open && !engine->listener.calls;
-	return listener_is_empty(&engine->listener) &&
-	       (!engine->registrations || engine->port->gone);
-}
 
 /* Whether there is work that no timer and no message announces. */
 static bool has_work(const struct mad_async *engine)

@@ -54,33 +54,36 @@ static int port_error(const struct sa_keeper *keeper)
 /* --- the end of a registration ---------------------------------------------------- */
 
 /* The registration is in no list. */
-static void finish(struct registration *registration, int error, unsigned status)
+static void finish(struct registration *registration, const struct mad_failure *failure)
 {
 	struct mad_async *engine = registration->keeper->engine;
 	int cancel_state = engine_reenter(engine);
 
 	engine->registrations--;
 	engine_leave(engine, cancel_state);
-	registration_store_failure(registration, error);
-	registration->ops->end(registration, error, status);
+	if (failure->error)
+		failure_store(failure);
+	registration->ops->end(registration, failure->error, registration_status(failure));
 }
 
-static void end(struct registration *registration, int error, unsigned status)
+static void end(struct registration *registration, int error)
 {
+	const struct mad_failure failure = registration_error(error);
+
 	list_remove(&registration->all);
-	finish(registration, error, status);
+	finish(registration, &failure);
 }
 
 /* The SA has responded to the requests that end the registration, or to none. */
 static void end_undone(struct registration *registration)
 {
-	int error = registration->set_error;
-	unsigned status = registration->set_status;
+	struct mad_failure failure = registration->failure;
 
 	/* the SA had forgotten it before: the status tells that */
-	if (error == -EIO && status == NOT_REGISTERED)
-		error = 0;
-	end(registration, error, status);
+	if (failure.error == -EIO && failure.status == NOT_REGISTERED)
+		failure.error = 0;
+	list_remove(&registration->all);
+	finish(registration, &failure);
 }
 
 /* Stopping: cancels the requests in flight, ends the registration at the SA, and frees it. */
@@ -96,9 +99,9 @@ static void advance_to_end(struct registration *registration)
 	if (registration->setting)
 		return;
 	if (!registration->sent) /* there was nothing to end */
-		end(registration, 0, 0);
+		end(registration, 0);
 	else if (!registration->undoing)
-		end(registration, -ENETDOWN, 0);
+		end(registration, -ENETDOWN);
 	else
 		end_undone(registration);
 }
@@ -154,17 +157,18 @@ static bool may_begin(struct registration *registration, int64_t now,
 static void advance_registration(struct registration *registration, int64_t now, int error,
 				 const struct registration *turn)
 {
+	const struct mad_failure down = registration_error(-ENETDOWN);
 	struct sa_keeper *keeper = registration->keeper;
 
 	if (error) {
 		if (!registration->setting)
-			end(registration, error, 0);
+			end(registration, error);
 	} else if (registration->stopping) {
 		advance_to_end(registration);
-	} else if (keeper->read_error && (!keeper->known || lacks_gid(registration))) {
-		registration_tell(registration, keeper->read_error, 0, false);
+	} else if (keeper->read_failure.error && (!keeper->known || lacks_gid(registration))) {
+		registration_tell(registration, &keeper->read_failure, false);
 	} else if (keeper->known && !own_port_is_usable(keeper)) {
-		registration_tell(registration, -ENETDOWN, 0, false);
+		registration_tell(registration, &down, false);
 	} else if (keeper->known && may_begin(registration, now, turn)) {
 		registration_start_round(registration, true);
 	}
@@ -247,12 +251,13 @@ static void due(struct engine_timer *timer)
 static void ended(struct engine_timer *timer)
 {
 	struct sa_keeper *keeper = keeper_of(timer);
-	int error = port_error(keeper);
+	const int error = port_error(keeper);
+	const struct mad_failure failure = registration_error(error ? error : -ECANCELED);
 	struct list *first;
 
 	take_joining(keeper);
 	while ((first = list_pop(&keeper->registrations)))
-		finish(registration_of(first), error ? error : -ECANCELED, 0);
+		finish(registration_of(first), &failure);
 	keeper->engine->keeper = NULL;
 	free(keeper);
 }

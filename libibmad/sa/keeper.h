@@ -96,9 +96,7 @@ struct registration {
 	bool changed;     /* the port has changed while requests were in flight */
 	bool quiet;       /* nothing is known against the registration that is renewed */
 	unsigned missed;  /* so many checks have not found it since one found it */
-	int set_error;    /* the first error of the present or the latest round */
-	unsigned set_status;
-	struct mad_failure failure; /* the failure of set_error */
+	struct mad_failure failure; /* the first one of the present or the latest round */
 	int64_t round_begin, round_end;
 	unsigned retry_ms; /* 0: the latest round had no error */
 	int64_t renew_at;  /* NEVER: when a check finds that the SA has forgotten it */
@@ -118,10 +116,10 @@ struct sa_keeper {
 	int64_t paced_at;          /* before this time, no other retry begins */
 
 	struct mad_notice_port port;
-	uint64_t guid;  /* the PortGUID; 0: not known */
-	bool known;     /* the port was read */
-	int read_error; /* of the latest reading of the port or its PortGUID; 0: it succeeded */
-	bool reading;   /* its PortInfo or NodeInfo is requested */
+	uint64_t guid;                   /* the PortGUID; 0: not known */
+	bool known;                      /* the port was read */
+	struct mad_failure read_failure; /* of the latest reading of the port or its PortGUID */
+	bool reading;                    /* its PortInfo or NodeInfo is requested */
 	bool wants_guid;
 	int64_t poll_at;
 
@@ -129,6 +127,7 @@ struct sa_keeper {
 	bool stale;    /* the port has changed since: the table tells nothing */
 	enum registration_kind check_kind;
 	uint64_t check_id;
+	struct mad_failure check_failure; /* of the latest check */
 	int64_t check_begin, check_at;
 };
 
@@ -156,10 +155,15 @@ void registration_start_round(struct registration *registration, bool registers)
 void registration_cancel(struct registration *registration);
 /* A round must begin at once. */
 void registration_renew(struct registration *registration);
-/* Before a callback that reports an error of the registration. */
-void registration_store_failure(const struct registration *registration, int error);
-/* Tells the program the state of the registration, if it has changed, or always. */
-void registration_tell(struct registration *registration, int error, unsigned status,
+/* A failure that is not that of one request. */
+struct mad_failure registration_error(int error);
+/* The SA's status, for the program; 0 if the failure is another one. */
+unsigned registration_status(const struct mad_failure *failure);
+/*
+ * Tells the program the state of the registration, if it has changed, or always. The error of
+ * the failure is 0 if the SA has the registration.
+ */
+void registration_tell(struct registration *registration, const struct mad_failure *failure,
 		       bool always);
 
 /* --- own_port.c ------------------------------------------------------------------- */

@@ -97,23 +97,6 @@ static bool is_record(struct registration *registration, unsigned index, const v
 
 /* --- callbacks -------------------------------------------------------------------- */
 
-static void call_back(struct mad_membership *membership,
-		      const struct mad_membership_state *state)
-{
-	const struct mad_failure failure = {
-		.error = state->error,
-		.mgmt_class = IB_SA_CLASS,
-		.method = state->kind == MAD_MEMBERSHIP_END ? IB_MAD_METHOD_DELETE
-							    : IB_MAD_METHOD_SET,
-		.attribute = IB_SA_ATTR_MCRECORD,
-		.status = state->status,
-	};
-
-	if (state->error)
-		failure_store(&failure);
-	membership->callback(membership, state, membership->arg);
-}
-
 static void tell(struct registration *registration, const struct registration_result *result)
 {
 	struct mad_membership *membership = membership_of(registration);
@@ -135,7 +118,7 @@ static void tell(struct registration *registration, const struct registration_re
 		membership->has_granted = true;
 		membership->granted_now = false;
 	}
-	call_back(membership, &state);
+	membership->callback(membership, &state, membership->arg);
 }
 
 static void end(struct registration *registration, int error, unsigned status)
@@ -148,7 +131,7 @@ static void end(struct registration *registration, int error, unsigned status)
 		.record = membership->has_granted ? &membership->granted : NULL,
 	};
 
-	call_back(membership, &state);
+	membership->callback(membership, &state, membership->arg);
 	free(membership);
 }
 

@@ -96,7 +96,9 @@ static void read_came(struct mad_async *async, const struct mad_reply *reply, vo
 
 	(void)async;
 	keeper->reading = false;
-	keeper->read_error = reply->error;
+	keeper->read_failure = registration_error(0);
+	if (reply->error)
+		keeper->read_failure = *mad_last_failure();
 	if (!reply->error && reply->data_size >= IB_SMP_DATA_SIZE) {
 		if (keeper->wants_guid) {
 			keeper->guid = mad_read_field(reply->data, 0, IB_NODE_PORT_GUID_F);

@@ -138,12 +138,14 @@ static void renew_blindly(struct registration *registration)
 static void take_table(struct sa_keeper *keeper, struct registration *registration,
 		       const struct mad_sa_table *table)
 {
+	const struct mad_failure none = registration_error(0);
+
 	/* without a response to the Set, the SA may not have granted all that is requested */
 	if (registration->certain && has_all_records(registration, table)) {
 		registration->missed = 0;
 		registration->renew_at = NEVER;
 		registration->retry_ms = 0;
-		registration_tell(registration, 0, 0, false);
+		registration_tell(registration, &none, false);
 		registration->certain = keeper->check_begin;
 	} else if (registration->missed < MISSED_MOST) {
 		registration->missed++;
@@ -165,7 +167,7 @@ static void take_response(struct sa_keeper *keeper, struct registration *registr
 		return;
 	if (response->error == -ETIMEDOUT) {
 		registration->missed = 0; /* the SA may be restarted, and forget it for that */
-		registration_tell(registration, -ETIMEDOUT, 0, false);
+		registration_tell(registration, &keeper->check_failure, false);
 	} else if (!same_kind || response->error == -ENOMEM ||
 		   response->status == IB_MAD_STS_BUSY) {
 		return;
@@ -183,6 +185,8 @@ static void check_came(struct mad_async *async, const struct mad_sa_response *re
 
 	(void)async;
 	keeper->checking = false;
+	if (response->error)
+		keeper->check_failure = *mad_last_failure();
 	if (response->error != -ECANCELED && !keeper->stale)
 		list_for_each (entry, &keeper->registrations)
 			take_response(keeper, registration_of(entry), response);

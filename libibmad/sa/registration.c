@@ -16,30 +16,37 @@
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 8000
 
-void registration_store_failure(const struct registration *registration, int error)
+struct mad_failure registration_error(int error)
 {
-	if (error && error == registration->set_error)
-		failure_store(&registration->failure);
-	else
-		failure_of_call(IB_SA_CLASS, error);
+	return (struct mad_failure){
+		.error = error, .mgmt_class = IB_SA_CLASS, .kind = MAD_FAILURE_OTHER};
 }
 
-void registration_tell(struct registration *registration, int error, unsigned status,
+unsigned registration_status(const struct mad_failure *failure)
+{
+	bool is_status = !failure->error || failure->error == -EIO;
+
+	return is_status && failure->mgmt_class == IB_SA_CLASS ? failure->status : 0;
+}
+
+void registration_tell(struct registration *registration, const struct mad_failure *failure,
 		       bool always)
 {
-	struct registration_result result = {.error = error, .status = status};
+	struct registration_result result = {.error = failure->error,
+					     .status = registration_status(failure)};
 
-	if (!always && registration->told && registration->told_error == error &&
-	    registration->told_status == status)
+	if (!always && registration->told && registration->told_error == result.error &&
+	    registration->told_status == result.status)
 		return;
-	if (!error && registration->certain) {
+	if (!result.error && registration->certain) {
 		result.gap_begin = registration->certain;
 		result.gap_end = clock_us();
 	}
 	registration->told = true;
-	registration->told_error = error;
-	registration->told_status = status;
-	registration_store_failure(registration, error);
+	registration->told_error = result.error;
+	registration->told_status = result.status;
+	if (result.error)
+		failure_store(failure);
 	registration->ops->tell(registration, &result);
 }
 
@@ -64,7 +71,7 @@ static void plan_retry(struct registration *registration)
 static void end_round(struct registration *registration)
 {
 	bool changed = registration->changed;
-	int error = registration->set_error;
+	int error = registration->failure.error;
 
 	if (registration->undoing)
 		return;
@@ -75,7 +82,7 @@ static void end_round(struct registration *registration)
 		registration->retry_ms = 0;
 		if (!changed)
 			registration->renew_at = NEVER;
-		registration_tell(registration, 0, 0, !registration->quiet);
+		registration_tell(registration, &registration->failure, !registration->quiet);
 		registration->certain = registration->round_begin;
 		return;
 	}
@@ -84,16 +91,14 @@ static void end_round(struct registration *registration)
 	registration->failures++;
 	plan_retry(registration);
 	if (error != -ECANCELED) /* the registration is stopped, and ends */
-		registration_tell(registration, error, registration->set_status, false);
+		registration_tell(registration, &registration->failure, false);
 }
 
-static void note_error(struct registration *registration, int error, unsigned status)
+/* The thread has just stored the failure of the error, which may be 0. */
+static void note_failure(struct registration *registration, int error)
 {
-	if (!error || registration->set_error)
-		return;
-	registration->set_error = error;
-	registration->set_status = status;
-	registration->failure = *mad_last_failure();
+	if (error && !registration->failure.error)
+		registration->failure = *mad_last_failure();
 }
 
 static void response_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
@@ -109,7 +114,7 @@ static void response_came(struct mad_async *async, const struct mad_reply *reply
 		error = failure_of_call(IB_SA_CLASS,
 					registration->ops->take(registration, index,
 								reply->data, reply->data_size));
-	note_error(registration, error, error == -EIO ? reply->status : 0);
+	note_failure(registration, error);
 	if (!--registration->setting)
 		end_round(registration);
 	keeper_set_timer(registration->keeper, 0);
@@ -153,15 +158,14 @@ void registration_cancel(struct registration *registration)
 
 void registration_start_round(struct registration *registration, bool registers)
 {
-	registration->set_error = 0;
-	registration->set_status = 0;
+	registration->failure = registration_error(0);
 	registration->undoing = !registers;
 	registration->round_begin = clock_us();
 	registration->renew_at = NEVER;
 	if (registers)
 		registration->sent = true;
 	for (unsigned i = 0; i < registration->slot_count; i++)
-		note_error(registration, submit(registration, i, registers), 0);
+		note_failure(registration, submit(registration, i, registers));
 	if (!registration->setting)
 		end_round(registration);
 }

@@ -73,6 +73,24 @@ TEST(an_sa_that_does_not_respond_is_told_at_the_end)
 	sa.silent = true;
 	leave(0);
 	assert_int_equal(told[0].error, -ETIMEDOUT);
+	assert_int_equal(told[0].failure.method, IB_MAD_METHOD_DELETE);
+	assert_true(told[0].failure.transmissions > 0);
+}
+
+/* The failure of an earlier request has the same error. */
+TEST(an_error_that_is_of_no_request_has_no_request_in_its_text)
+{
+	join(0);
+	sa.silent = true;
+	forget();
+	pass(async, 60 * S);
+	assert_int_equal(told[0].error, -ETIMEDOUT);
+	assert_true(told[0].failure.transmissions > 0);
+	sa.state = MAD_PORT_DOWN;
+	pass(async, 10 * S);
+	assert_int_equal(told[0].error, -ENETDOWN);
+	assert_int_equal(told[0].failure.transmissions, 0);
+	assert_int_equal(told[0].failure.method, 0);
 }
 
 TEST(without_a_link_the_group_cannot_be_left)
@@ -119,6 +137,32 @@ TEST(a_device_that_is_gone_ends_memberships)
 		;
 	assert_int_equal(told[0].ends, 1);
 	assert_int_equal(told[0].error, -ENODEV);
+}
+
+static unsigned writes;
+
+static int remove_at(const struct device_packet *packet, void *arg)
+{
+	if (!writes--)
+		device_remove();
+	return respond(packet, arg);
+}
+
+/* Whenever the device goes, mad_async_wait() returns after the last callback. */
+TEST(a_wait_ends_after_the_last_callback_of_a_membership)
+{
+	for (unsigned last = 0; last < 4; last++) {
+		memset(told, 0, sizeof(told));
+		memset(sa.members, 0, sizeof(sa.members));
+		writes = last;
+		device_on_write(remove_at, NULL);
+		assert_int_equal(begin(0), 0);
+		mad_async_wait(async, -1);
+		assert_int_equal(told[0].ends, 1);
+		assert_int_equal(told[0].error, -ENODEV);
+		keeper_teardown();
+		keeper_setup();
+	}
 }
 
 static int run_child(void)
