@@ -246,14 +246,13 @@ bool server_receive(struct mad_server *server, const uint8_t *umad, int length)
 {
 	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
 	const uint8_t *mad = packet_mad(umad);
+	bool response = !server->ended && length >= 24 && is_response(mad);
 
-	if (server->ended)
-		server->stats.dropped++;
-	else if (length >= 24 && header->status && is_response(mad))
-		server->stats.failed++; /* the kernel has given up a response by RMPP */
-	else if (length >= 24 && is_response(mad))
+	if (response && !header->status)
 		return false;
-	else if (length < RMPP_HEADER_END || header->status ||
+	if (response)
+		server->stats.failed++; /* the kernel has given up a response by RMPP */
+	else if (server->ended || length < RMPP_HEADER_END || header->status ||
 		 (server->rmpp && rmpp_is_short(mad, length)))
 		server->stats.dropped++;
 	else if (is_known(server, header, mad))
