@@ -100,7 +100,7 @@ static int serve(struct server *server, const struct options *options, const cha
 	if (!error) {
 		ready(context);
 		error = server_run(server);
-		server_close(server);
+		server_disconnect(server);
 		programs_end(folder);
 	}
 	server_free(server);

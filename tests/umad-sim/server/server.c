@@ -255,7 +255,7 @@ int server_init(struct server *server, struct graph *graph,
 	return error;
 }
 
-void server_close(struct server *server)
+void server_disconnect(struct server *server)
 {
 	if (server->closed)
 		return;
@@ -273,7 +273,7 @@ void server_close(struct server *server)
 
 void server_free(struct server *server)
 {
-	server_close(server);
+	server_disconnect(server);
 	server->fabric.service_changed = NULL;
 	server->fabric.sa_forgets = NULL;
 	manager_stop(&server->fabric);

@@ -99,7 +99,7 @@ int server_prepare(struct server *server, struct graph *graph,
 int server_init(struct server *server, struct graph *graph,
 		const struct server_options *options, const char *folder, char *why);
 /* Closes all connections: programs find no device from now on. */
-void server_close(struct server *server);
+void server_disconnect(struct server *server);
 void server_free(struct server *server);
 
 /* Serves until server->stop is set (by a signal handler, or when the owner's connection ends).
