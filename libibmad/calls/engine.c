@@ -193,8 +193,8 @@ int operation_begin(struct mad_async *engine, struct engine_operation *operation
 {
 	struct number *number;
 
-	if (engine->ending)
-		return -ECANCELED;
+	if (engine->port->gone || engine->ending)
+		return engine->port->gone ? -engine->port->gone : -ECANCELED;
 	number = pool_get(&engine->numbers);
 	if (!number)
 		return -ENOMEM;
@@ -265,6 +265,16 @@ void engine_operation_later(struct mad_async *engine, struct engine_operation *o
 
 	operation_later(engine, operation, later);
 	engine_leave(engine, cancel_state);
+}
+
+bool engine_operation_is_cancelled(struct mad_async *engine,
+				   const struct engine_operation *operation)
+{
+	int cancel_state = engine_reenter(engine);
+	bool cancelled = operation->cancelled;
+
+	engine_leave(engine, cancel_state);
+	return cancelled;
 }
 
 static bool cancel_operation(struct mad_async *engine, struct engine_operation *operation)

@@ -103,7 +103,7 @@ int engine_cancel_all(struct mad_async *engine);
 
 /*
  * Begins an operation, whose "cancel" is set. *id becomes its number, unless id is NULL. The
- * lock is not held. 0, -ENOMEM, or as engine_enter().
+ * lock is not held. 0, -ENOMEM, the error of a port that is gone, or as engine_enter().
  */
 int engine_operation_begin(struct mad_async *engine, struct engine_operation *operation,
 			   uint64_t *id);
@@ -118,7 +118,10 @@ bool engine_operation_end(struct mad_async *engine, struct engine_operation *ope
  */
 void engine_operation_later(struct mad_async *engine, struct engine_operation *operation,
 			    void (*later)(struct engine_operation *operation));
-/* The same three in a function that holds the lock. */
+/* Whether it was cancelled. The lock is not held. */
+bool engine_operation_is_cancelled(struct mad_async *engine,
+				   const struct engine_operation *operation);
+/* The same in a function that holds the lock. */
 int operation_begin(struct mad_async *engine, struct engine_operation *operation, uint64_t *id);
 bool operation_end(struct mad_async *engine, struct engine_operation *operation);
 void operation_later(struct mad_async *engine, struct engine_operation *operation,

@@ -64,7 +64,7 @@ static void look(struct limits *limits, int64_t now)
 	const ib_portid_t self = {0};
 	int cancel_state;
 
-	if (limits->looking || now < limits->look_at)
+	if (limits->is_local || limits->looking || now < limits->look_at)
 		return;
 	limits->look_at = now + LOOK_US;
 	cancel_state = engine_reenter(limits->engine);
@@ -102,6 +102,8 @@ static void tick(struct engine_timer *timer)
 		reach(limits, -ETIME);
 	else
 		look(limits, now);
+	if (limits->tick && !limits->error)
+		limits->tick(limits);
 }
 
 /* The operation ends with the last of its requests, before the engine removes its timers. */

@@ -30,6 +30,7 @@ struct limits {
 	const struct mad_cancel *cancel; /* NULL: none */
 	int64_t end;                     /* the time limit; NEVER: none */
 	int64_t look_at;                 /* when the local port is read next; NEVER: not */
+	bool is_local;                   /* so far no request has needed a link */
 	uint64_t m_key;                  /* of this SMP */
 	uint64_t look_id;                /* of its request */
 	bool looking;                    /* the request is not complete */
@@ -40,6 +41,8 @@ struct limits {
 	 * -ENETDOWN.
 	 */
 	void (*reached)(struct limits *limits, int error);
+	/* Called every 50 ms while no limit is reached; or NULL. */
+	void (*tick)(struct limits *limits);
 	/* Called after limits_end() has returned false. */
 	void (*finished)(struct limits *limits);
 };

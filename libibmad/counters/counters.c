@@ -344,22 +344,23 @@ static void continue_taken(struct list *taken, const struct pending *source, int
 
 /*
  * The request of this reading was cancelled, or is to be: the first reading that waits for its
- * response makes the request anew. If it cannot, it ends, and the next one tries.
+ * response makes the request anew. If it cannot, all that wait end.
  */
 static void hand_over(struct pending *pending)
 {
-	struct pending *asker = pending, *next;
 	struct list taken;
-	int error = 0;
+	struct pending *next = take_waiting(pending, false, &taken);
+	int error;
 
-	do {
-		next = take_waiting(asker, false, &taken);
-		continue_taken(&taken, asker, -ECANCELED);
-		if (asker != pending)
-			finish(asker, error);
-		asker = next;
-		error = next ? submit(next, CLASS_PORT_INFO, class_port_info_came) : 0;
-	} while (error);
+	continue_taken(&taken, pending, -ECANCELED);
+	if (!next)
+		return;
+	error = submit(next, CLASS_PORT_INFO, class_port_info_came);
+	if (!error)
+		return;
+	take_waiting(next, true, &taken);
+	continue_taken(&taken, next, error);
+	finish(next, error);
 }
 
 static void class_port_info_came(struct mad_async *engine, const struct mad_reply *reply,

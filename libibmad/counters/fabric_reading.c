@@ -95,11 +95,9 @@ static void start(struct engine_operation *operation)
 {
 	struct fabric_reading *reading =
 		list_entry(operation, struct fabric_reading, operation);
-	int cancel_state = engine_reenter(reading->async);
 
-	if (operation->cancelled)
+	if (engine_operation_is_cancelled(reading->async, operation))
 		reading->error = -ECANCELED;
-	engine_leave(reading->async, cancel_state);
 	reading_proceed(reading);
 }
 
@@ -216,6 +214,7 @@ EXPORT int mad_fabric_counters_read(struct ibmad_port *port,
 				    struct mad_fabric_counters *counters,
 				    const struct mad_fabric_counters_options *options)
 {
+	const struct mad_failure before = *mad_last_failure();
 	struct mad_async *async;
 	int error, result = 0;
 
@@ -228,5 +227,7 @@ EXPORT int mad_fabric_counters_read(struct ibmad_port *port,
 	if (!error)
 		mad_async_wait(async, -1);
 	mad_async_free(async); /* calls back the requests in flight if the device is gone */
+	if (!error && !result)
+		failure_store(&before);
 	return counters_fail(error ? error : result);
 }

@@ -28,8 +28,10 @@ EXPORT struct mad_counters_node *mad_counters_node_create(void)
 {
 	struct mad_counters_node *node = calloc(1, sizeof(*node));
 
-	if (!node)
+	if (!node) {
+		failure_refuse_call(MAD_FAILURE_OTHER, 0, ENOMEM);
 		return NULL;
+	}
 	pthread_mutex_init(&node->lock, NULL);
 	list_init(&node->waiting);
 	node->users = 1;

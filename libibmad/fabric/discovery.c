@@ -82,12 +82,16 @@ static void limits_finished(struct limits *limits)
 	complete(list_entry(limits, struct discovery, limits));
 }
 
+/* What was new when the latest call was less than 100 ms ago. */
+static void limits_tick(struct limits *limits)
+{
+	requests_tell_news(list_entry(limits, struct discovery, limits));
+}
+
 static void limit_reached(struct limits *limits, int error)
 {
 	struct discovery *discovery = list_entry(limits, struct discovery, limits);
 
-	if (error == -ENETDOWN && !discovery->needs_link)
-		return; /* the local node responds without a link */
 	/* before begin() there is no request whose end ends the discovery */
 	if (list_is_empty(&discovery->requests))
 		discovery->error = error;
@@ -105,7 +109,7 @@ static void begin(struct engine_operation *operation)
 {
 	struct discovery *discovery = list_entry(operation, struct discovery, operation);
 
-	if (operation->cancelled)
+	if (engine_operation_is_cancelled(discovery->async, operation))
 		discovery_abort(discovery, -ECANCELED);
 	if (!discovery->error)
 		neighbours_begin(discovery);
@@ -156,6 +160,8 @@ static struct discovery *create_discovery(const struct mad_fabric_options *optio
 	discovery->failure = (struct mad_failure){.kind = MAD_FAILURE_OTHER};
 	discovery->limits.reached = limit_reached;
 	discovery->limits.finished = limits_finished;
+	discovery->limits.tick = limits_tick;
+	discovery->limits.is_local = true;
 	list_init(&discovery->requests);
 	list_init(&discovery->free);
 	return discovery;
@@ -176,9 +182,7 @@ static int enlist(struct discovery *discovery, uint64_t *id)
 
 	if (error)
 		return error;
-	if (async->port->gone)
-		error = -async->port->gone;
-	else if (handle_agent(&async->port->handle, IB_SMI_DIRECT_CLASS) < 0)
+	if (handle_agent(&async->port->handle, IB_SMI_DIRECT_CLASS) < 0)
 		error = -EPROTONOSUPPORT;
 	else
 		error = operation_begin(async, &discovery->operation, id);
@@ -252,6 +256,7 @@ EXPORT int mad_fabric_discover(struct ibmad_port *port,
 			       const struct mad_fabric_options *options,
 			       struct mad_fabric **fabric)
 {
+	const struct mad_failure before = *mad_last_failure();
 	struct result result = {0};
 	struct mad_async *async;
 	int error;
@@ -268,8 +273,7 @@ EXPORT int mad_fabric_discover(struct ibmad_port *port,
 	mad_async_free(async); /* calls back the requests in flight if the device is gone */
 	if (error)
 		return fail(error);
-	if (result.error)
-		failure_store(&result.failure);
+	failure_store(result.error ? &result.failure : &before);
 	*fabric = result.fabric;
 	return result.error;
 }

@@ -29,10 +29,10 @@ struct discovery {
 	struct mad_fabric *fabric;
 	struct mad_fabric_progress progress;
 	int64_t next_progress_us;
-	int error;       /* the discovery ends with this error; its requests are cancelled */
-	bool too_many;   /* the problem has been noted */
-	bool needs_link; /* a request was submitted to another node than the local one */
-	bool no_memory;  /* the fabric is not complete in itself */
+	bool has_news;  /* the program was not told the latest numbers */
+	int error;      /* the discovery ends with this error; its requests are cancelled */
+	bool too_many;  /* the problem has been noted */
+	bool no_memory; /* the fabric is not complete in itself */
 	struct mad_failure failure; /* of the first node's NodeInfo */
 	struct limits limits;
 	/* by the number of a previous_node: the index of its problem plus 1, or 0 */
@@ -77,6 +77,8 @@ bool request_is_refusal(const struct discovery_request *request, int error);
 
 /* Calls options:progress with the present numbers. */
 void requests_tell_progress(struct discovery *discovery);
+/* The same, if they are new, and unless it was called less than 100 ms ago. */
+void requests_tell_news(struct discovery *discovery);
 
 /* The problem of a request that failed. */
 struct mad_fabric_problem request_problem(enum mad_fabric_problem_kind kind,

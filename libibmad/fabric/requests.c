@@ -14,17 +14,18 @@ void requests_tell_progress(struct discovery *discovery)
 {
 	if (!discovery->options.progress)
 		return;
+	discovery->has_news = false;
 	discovery->progress.nodes = discovery->fabric->node_count;
 	discovery->progress.ports = discovery->fabric->port_count;
 	discovery->progress.problems = discovery->fabric->problem_count;
 	discovery->options.progress(&discovery->progress, discovery->options.progress_arg);
 }
 
-static void tell_at_times(struct discovery *discovery)
+void requests_tell_news(struct discovery *discovery)
 {
 	int64_t now;
 
-	if (!discovery->options.progress)
+	if (!discovery->options.progress || !discovery->has_news)
 		return;
 	now = clock_us();
 	if (now < discovery->next_progress_us)
@@ -53,10 +54,11 @@ static void request_came(struct mad_async *async, const struct mad_reply *reply,
 		discovery_abort(discovery, limits_ends_all(error));
 	request->came(discovery, request, error, reply);
 	list_add_first(&discovery->free, &request->entry);
+	discovery->has_news = true;
 	if (--discovery->progress.in_flight == 0)
 		discovery_complete(discovery);
 	else
-		tell_at_times(discovery);
+		requests_tell_news(discovery);
 }
 
 static struct discovery_request *get_request(struct discovery *discovery)
@@ -82,7 +84,8 @@ static int submit(struct discovery *discovery, struct discovery_request *request
 	ib_portid_t to = discovery->base;
 
 	to.drpath = *route;
-	discovery->needs_link |= to.lid || to.drpath.cnt;
+	if (to.lid || to.drpath.cnt)
+		discovery->limits.is_local = false;
 	return mad_async_submit(discovery->async, &rpc, &to, NULL, 0, request_came, request,
 				&request->id);
 }

@@ -152,6 +152,8 @@ static int start_parts(struct mad_notices *notices, unsigned limit)
 	if (ret)
 		return failure_of_call(0, ret);
 	ret = keeper_make(engine, &missing);
+	/* a callback of the server may stop the notices before keeper_add() */
+	notices->subscription.keeper = engine->keeper;
 	failure_of_call(missing, ret);
 	port_unlock(engine->port);
 	if (missing)

@@ -113,7 +113,7 @@ bool listener_has_work(const struct listener *listener, const struct port_work *
 	if (!listener->serving && (!list_is_empty(&listener->refused) ||
 				   (work->now && listener_serves_port(listener))))
 		return true;
-	return work->gone && listener_is_empty(listener);
+	return work->gone && !listener->processing && listener_is_empty(listener);
 }
 
 int64_t listener_next(const struct listener *listener, const struct port_work *work)
@@ -125,7 +125,7 @@ int64_t listener_next(const struct listener *listener, const struct port_work *w
 	if ((listener->blind || !listener_serves_port(listener)) &&
 	    (listener->open || listener->servers) && listener->look_at < next)
 		next = listener->look_at;
-	if (listener->timer_at == NEVER)
+	if (listener->timer_at == NEVER || listener->processing)
 		return next;
 	if (work->gone)
 		return 0;

@@ -27,7 +27,9 @@ void keeper_set_timer(struct sa_keeper *keeper, int64_t at)
 {
 	int cancel_state = engine_reenter(keeper->engine);
 
-	engine_timer_set(keeper->engine, &keeper->timer, at);
+	/* another thread, or a callback, may have set it while this time was computed */
+	if (at < keeper->timer.at)
+		engine_timer_set(keeper->engine, &keeper->timer, at);
 	engine_leave(keeper->engine, cancel_state);
 }
 
@@ -57,13 +59,15 @@ static int port_error(const struct sa_keeper *keeper)
 static void finish(struct registration *registration, const struct mad_failure *failure)
 {
 	struct mad_async *engine = registration->keeper->engine;
-	int cancel_state = engine_reenter(engine);
+	int cancel_state;
 
-	engine->registrations--;
-	engine_leave(engine, cancel_state);
 	if (failure->error)
 		failure_store(failure);
 	registration->ops->end(registration, failure->error, registration_status(failure));
+	/* until its last callback has returned, the engine is not idle */
+	cancel_state = engine_reenter(engine);
+	engine->registrations--;
+	engine_leave(engine, cancel_state);
 }
 
 static void end(struct registration *registration, int error)
@@ -93,6 +97,8 @@ static void advance_to_end(struct registration *registration)
 		registration_cancel(registration);
 	if (registration->setting)
 		return;
+	if (registration->changed) /* it ends at the new SM, too */
+		registration->undoing = registration->changed = false;
 	if (!registration->undoing && registration->sent &&
 	    own_port_is_usable(registration->keeper))
 		registration_start_round(registration, false);

@@ -142,7 +142,7 @@ int keeper_make(struct mad_async *engine, int *missing);
 void keeper_add(struct mad_async *engine, struct registration *registration);
 /* Ends a registration. Any thread may call it. */
 void keeper_stop(struct registration *registration);
-/* Sets the time at which the timer is due; 0: at once. */
+/* The timer is due at this time, or earlier if it was set so; 0: at once. */
 void keeper_set_timer(struct sa_keeper *keeper, int64_t at);
 /* The GID of the port, whose GUID is known. */
 void keeper_gid(const struct sa_keeper *keeper, uint8_t gid[16]);

@@ -63,9 +63,6 @@ static void renew_all(struct sa_keeper *keeper)
 		registration->missed = 0;
 		registration->changed = registration->setting > 0;
 		registration_cancel(registration); /* the SM of these requests may be gone */
-		if (registration
-			    ->setting) /* what is stopping begins again at the new SM, too */
-			registration->undoing = false;
 		registration_renew(registration);
 	}
 }

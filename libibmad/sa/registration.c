@@ -18,8 +18,7 @@
 
 struct mad_failure registration_error(int error)
 {
-	return (struct mad_failure){
-		.error = error, .mgmt_class = IB_SA_CLASS, .kind = MAD_FAILURE_OTHER};
+	return (struct mad_failure){.error = error, .mgmt_class = IB_SA_CLASS};
 }
 
 unsigned registration_status(const struct mad_failure *failure)
@@ -35,6 +34,8 @@ void registration_tell(struct registration *registration, const struct mad_failu
 	struct registration_result result = {.error = failure->error,
 					     .status = registration_status(failure)};
 
+	if (registration->stopping) /* only the end is told */
+		return;
 	if (!always && registration->told && registration->told_error == result.error &&
 	    registration->told_status == result.status)
 		return;

@@ -404,6 +404,33 @@ TEST(a_reading_that_begins_after_all_were_cancelled_has_its_counters)
 	node.held_count = 0;
 }
 
+static unsigned again, refused;
+
+static void read_again(struct mad_async *engine, int error, const struct mad_counters *counters,
+		       void *arg)
+{
+	(void)error, (void)counters;
+	if (again++ < 100 &&
+	    mad_counters_submit(engine, &to, 1, &options, read_again, arg, NULL))
+		refused++;
+}
+
+TEST(a_reading_on_a_closed_port_is_refused)
+{
+	again = refused = 0;
+	node.hold = true;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(
+			mad_counters_submit(async, &to, 1, &options, read_again, NULL, NULL),
+			0);
+	mad_rpc_close_port(fixture.port);
+	fixture.port = NULL;
+	mad_async_process(async);
+	assert_int_equal(again, 3);
+	assert_int_equal(refused, 3);
+	node.held_count = 0;
+}
+
 static void cancel_others(struct mad_async *engine, int error,
 			  const struct mad_counters *counters, void *arg)
 {

@@ -18,6 +18,8 @@
 #include <sys/time.h>
 #include <time.h>
 
+#define LONG_MS 60000
+
 static struct ibmad_port *port;
 static struct mad_fabric *fabric, *previous;
 static const struct mad_fabric_problem *failure; /* the latest, of one_failure() */
@@ -178,6 +180,30 @@ TEST_WITH(a_node_alone_that_is_slow_is_a_fabric, setup_without_nodes, teardown)
 	device_on_write(respond_slowly, NULL);
 	assert_int_equal(discover(NULL), 1);
 	expect_nothing_wrong();
+}
+
+static int keep_node_info(const struct device_packet *packet, void *arg)
+{
+	return packet->mad[17] == IB_ATTR_NODE_INFO ? 0 : fake_response(packet, arg);
+}
+
+TEST_WITH(a_node_alone_that_is_silent_has_the_time_limit, setup_without_nodes, teardown)
+{
+	const struct mad_fabric_options options = {.time_limit_ms = 600};
+
+	fake_add(IB_NODE_CA, 1);
+	device_on_write(keep_node_info, NULL);
+	mad_rpc_set_timeout(port, LONG_MS);
+	assert_int_equal(mad_fabric_discover(port, &options, &fabric), -ETIME);
+}
+
+TEST(a_discovery_that_succeeds_leaves_the_last_failure)
+{
+	fake.nodes[FAR].dead = true;
+	mad_async_wait(NULL, 0);
+	discover(NULL);
+	assert_true(fabric->problem_count > 0);
+	assert_int_equal(mad_last_failure()->error, -EINVAL);
 }
 
 TEST(all_nodes_and_links_are_found)
@@ -890,8 +916,6 @@ TEST(ports_without_end_are_bounded)
 
 /* --- calls ------------------------------------------------------------------------------ */
 
-#define LONG_MS 60000
-
 static int64_t now_ms(void)
 {
 	struct timespec now;
@@ -1090,6 +1114,7 @@ TEST(destroying_the_engine_ends_a_discovery)
 	expect_result(-ECANCELED);
 }
 
+#define LONG_MS    60000
 #define SUBMITTERS 4
 
 static atomic_uint begun, ended;
@@ -1244,6 +1269,26 @@ static void expect_text(const char *expected)
 	char text[MAD_ERROR_TEXT_SIZE];
 
 	assert_string_equal(mad_failure_text(NULL, text, sizeof(text)), expected);
+}
+
+static int64_t found_at;
+
+static void note_when_found(const struct mad_fabric_progress *progress, void *arg)
+{
+	(void)arg;
+	if (progress->nodes == 2 && !found_at)
+		found_at = now_ms();
+}
+
+/* What is found in the first milliseconds is told, although nothing comes after it. */
+TEST(progress_is_told_while_all_wait)
+{
+	const struct mad_fabric_options options = {.progress = note_when_found,
+						   .time_limit_ms = 2000};
+
+	found_at = 0;
+	expect_end(&options, -ETIME);
+	assert_true(found_at && now_ms() - found_at > 1000);
 }
 
 TEST(a_discovery_has_a_time_limit)

@@ -14,6 +14,7 @@
 #define MANY 5000
 #include "async_fixture.h"
 
+#include <infiniband/mad_notice.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -52,6 +53,55 @@ static bool is_posted(sem_t *semaphore)
 		if (errno != EINTR)
 			return false;
 	return true;
+}
+
+static atomic_int calling;
+
+static void call_for_long(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	(void)engine, (void)reply, (void)arg;
+	calling = 1;
+	sleep_ms(200);
+	calling = 2;
+}
+
+static void *process_until_called(void *arg)
+{
+	while (calling != 2)
+		mad_async_process(arg);
+	return NULL;
+}
+
+static void ignore_notice(struct mad_notices *notices, const struct mad_notice *notice,
+			  void *arg)
+{
+	(void)notices, (void)notice, (void)arg;
+}
+
+/* The timer of the notices, which is due meanwhile, is for the thread in the callback. */
+TEST(a_loop_does_not_spin_while_another_thread_calls_back)
+{
+	const struct mad_notices_options options = {.poll_ms = 20};
+	struct pollfd fd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+	struct mad_notices *notices;
+	ib_portid_t to = to_lid(1);
+	ib_rpc_t rpc = set_request();
+	pthread_t thread;
+	int rounds = 0;
+
+	calling = 0;
+	device_on_write(echo, NULL);
+	assert_int_equal(mad_notices_start(async, &options, ignore_notice, NULL, &notices), 0);
+	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, call_for_long, NULL, NULL),
+			 0);
+	thread = start_thread(process_until_called, async);
+	while (!calling)
+		sleep_ms(1);
+	for (; calling == 1; mad_async_process(async))
+		rounds += poll(&fd, 1, 10) == 1;
+	join_thread(thread);
+	assert_in_range(rounds, 0, 50);
+	mad_notices_stop(notices);
 }
 
 static atomic_uint rings;

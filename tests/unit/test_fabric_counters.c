@@ -857,7 +857,28 @@ TEST(a_reading_ends_when_the_device_is_gone)
 	assert_int_equal(error_of(0, 5), -ENODEV);
 }
 
+TEST(a_reading_that_succeeds_leaves_the_last_failure)
+{
+	net.nodes[0].silent = 1 << 3;
+	mad_async_wait(NULL, 0);
+	assert_int_equal(mad_last_failure()->error, -EINVAL);
+	assert_int_equal(read_with(NULL), 0);
+	assert_int_equal(error_of(0, 3), -ETIMEDOUT);
+	assert_int_equal(mad_last_failure()->error, -EINVAL);
+}
+
 /* --- on an engine ----------------------------------------------------------------- */
+
+TEST(a_reading_is_refused_when_the_device_is_gone)
+{
+	async = mad_async_create(fixture.port);
+	device_remove();
+	while (!mad_async_process(async))
+		;
+	assert_int_equal(mad_fabric_counters_submit(async, counters, NULL, note, &done, NULL),
+			 -ENODEV);
+	assert_int_equal(done.calls, 0);
+}
 
 static void begin(const struct mad_fabric_counters_options *options)
 {

@@ -80,6 +80,8 @@ TEST(an_sa_that_does_not_respond_is_told_at_the_end)
 /* The failure of an earlier request has the same error. */
 TEST(an_error_that_is_of_no_request_has_no_request_in_its_text)
 {
+	char text[MAD_ERROR_TEXT_SIZE];
+
 	join(0);
 	sa.silent = true;
 	forget();
@@ -91,6 +93,8 @@ TEST(an_error_that_is_of_no_request_has_no_request_in_its_text)
 	assert_int_equal(told[0].error, -ENETDOWN);
 	assert_int_equal(told[0].failure.transmissions, 0);
 	assert_int_equal(told[0].failure.method, 0);
+	mad_failure_text(&told[0].failure, text, sizeof(text));
+	assert_string_equal(text, "the local port is not active, or has no SM");
 }
 
 TEST(without_a_link_the_group_cannot_be_left)
@@ -112,6 +116,51 @@ TEST(a_callback_may_end_its_membership)
 	assert_int_equal(told[0].ends, 1);
 	assert_int_equal(sa.deletes, 1);
 	assert_int_equal(mad_async_wait(async, -1), 0); /* nothing is left */
+}
+
+/* The local port is read again after a second. */
+TEST(a_stop_in_a_callback_is_not_lost_when_the_keeper_sets_its_timer)
+{
+	sa.state = MAD_PORT_DOWN;
+	told[0].stops = true;
+	assert_int_equal(begin(0), 0);
+	pass(async, S / 10);
+	assert_int_equal(told[0].failed, 1);
+	assert_int_equal(told[0].ends, 1);
+}
+
+static const struct device_packet *deletion;
+
+/* The first Delete is answered just after a PortInfo that names another SM. */
+static int answer_deletion_late(const struct device_packet *packet, void *arg)
+{
+	bool is_smp = packet->mad[1] == IB_SMI_DIRECT_CLASS;
+
+	if (!is_smp && packet->mad[3] == IB_MAD_METHOD_DELETE && !sa.deletes) {
+		deletion = packet;
+		sa.deletes++;
+		return note_packet(packet, arg);
+	}
+	if (is_smp && deletion) {
+		sa.sm_lid = 2;
+		respond(packet, arg);
+		device_respond(deletion, 0, 0, NULL, 0);
+		deletion = NULL;
+		return 0;
+	}
+	return respond(packet, arg);
+}
+
+TEST(a_membership_that_is_stopped_tells_only_its_end)
+{
+	join(0);
+	deletion = NULL;
+	device_on_write(answer_deletion_late, NULL);
+	mad_membership_stop(told[0].membership);
+	pass(async, 5 * S);
+	assert_int_equal(told[0].ends, 1);
+	assert_int_equal(told[0].joined, 1);
+	assert_int_equal(sa.deletes, 2); /* at the new SM, too */
 }
 
 TEST(the_engine_ends_memberships)
