@@ -59,6 +59,14 @@ static INLINE int enter(struct mad_async *engine, int *cancel_state)
 	return 0;
 }
 
+/* Why nothing begins on the engine any more: -ECANCELED, or the error of its port; or 0. */
+static INLINE int why_ended(const struct mad_async *engine)
+{
+	if (engine->port->gone)
+		return -engine->port->gone;
+	return engine->ending ? -ECANCELED : 0;
+}
+
 int engine_enter(struct mad_async *engine, int *cancel_state)
 {
 	return enter(engine, cancel_state);
@@ -192,9 +200,10 @@ struct number {
 int operation_begin(struct mad_async *engine, struct engine_operation *operation, uint64_t *id)
 {
 	struct number *number;
+	int error = why_ended(engine);
 
-	if (engine->port->gone || engine->ending)
-		return engine->port->gone ? -engine->port->gone : -ECANCELED;
+	if (error)
+		return error;
 	number = pool_get(&engine->numbers);
 	if (!number)
 		return -ENOMEM;
@@ -237,18 +246,6 @@ void operation_later(struct mad_async *engine, struct engine_operation *operatio
 	add_call(engine, operation);
 }
 
-int engine_operation_begin(struct mad_async *engine, struct engine_operation *operation,
-			   uint64_t *id)
-{
-	int cancel_state, ret = engine_enter(engine, &cancel_state);
-
-	if (ret)
-		return ret;
-	ret = operation_begin(engine, operation, id);
-	engine_leave(engine, cancel_state);
-	return ret;
-}
-
 bool engine_operation_end(struct mad_async *engine, struct engine_operation *operation)
 {
 	int cancel_state = engine_reenter(engine);
@@ -256,15 +253,6 @@ bool engine_operation_end(struct mad_async *engine, struct engine_operation *ope
 
 	engine_leave(engine, cancel_state);
 	return cancelled;
-}
-
-void engine_operation_later(struct mad_async *engine, struct engine_operation *operation,
-			    void (*later)(struct engine_operation *operation))
-{
-	int cancel_state = engine_reenter(engine);
-
-	operation_later(engine, operation, later);
-	engine_leave(engine, cancel_state);
 }
 
 bool engine_operation_is_cancelled(struct mad_async *engine,
@@ -487,10 +475,10 @@ static INLINE int submit_unlocking(struct mad_async *engine, enum public_call ca
 {
 	struct ibmad_port *port = engine->port;
 	struct async_request *async;
-	int ret;
+	int ret = why_ended(engine);
 
-	if (port->gone || engine->ending)
-		return port->gone ? -port->gone : -ECANCELED;
+	if (ret)
+		return ret;
 	async = pool_get(&engine->pool);
 	if (!async)
 		return -ENOMEM;

@@ -102,30 +102,22 @@ int engine_cancel(struct mad_async *engine, uint64_t id);
 int engine_cancel_all(struct mad_async *engine);
 
 /*
- * Begins an operation, whose "cancel" is set. *id becomes its number, unless id is NULL. The
- * lock is not held. 0, -ENOMEM, the error of a port that is gone, or as engine_enter().
+ * Begins an operation, whose "cancel" is set. *id becomes its number, unless id is NULL. 0,
+ * -ENOMEM, -ECANCELED, or the error of a port that is gone.
  */
-int engine_operation_begin(struct mad_async *engine, struct engine_operation *operation,
-			   uint64_t *id);
-/*
- * Ends it, before its callback. True: it was cancelled, so the callback gets -ECANCELED. The
- * lock is not held.
- */
-bool engine_operation_end(struct mad_async *engine, struct engine_operation *operation);
+int operation_begin(struct mad_async *engine, struct engine_operation *operation, uint64_t *id);
 /*
  * Has a function called soon, and not within this call: so a public call does not call back
- * before it returns. The engine is not idle until then. The lock is not held.
+ * before it returns. The engine is not idle until then.
  */
-void engine_operation_later(struct mad_async *engine, struct engine_operation *operation,
-			    void (*later)(struct engine_operation *operation));
-/* Whether it was cancelled. The lock is not held. */
-bool engine_operation_is_cancelled(struct mad_async *engine,
-				   const struct engine_operation *operation);
-/* The same in a function that holds the lock. */
-int operation_begin(struct mad_async *engine, struct engine_operation *operation, uint64_t *id);
-bool operation_end(struct mad_async *engine, struct engine_operation *operation);
 void operation_later(struct mad_async *engine, struct engine_operation *operation,
 		     void (*later)(struct engine_operation *operation));
+/* Ends it, before its callback. True: it was cancelled, so the callback gets -ECANCELED. */
+bool operation_end(struct mad_async *engine, struct engine_operation *operation);
+/* The same, and whether it was cancelled, in a function that does not hold the lock. */
+bool engine_operation_end(struct mad_async *engine, struct engine_operation *operation);
+bool engine_operation_is_cancelled(struct mad_async *engine,
+				   const struct engine_operation *operation);
 /* Calls the functions of operations, "most" at most. */
 void engine_run_operations_unlocking(struct mad_async *engine, unsigned most);
 

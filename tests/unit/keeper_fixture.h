@@ -13,7 +13,6 @@
 #include <infiniband/mad_errors.h>
 #include <infiniband/mad_link.h>
 #include <infiniband/mad_notice.h>
-#include <infiniband/mad_errors.h>
 #include <infiniband/mad_sa.h>
 
 #define S           (1000 * MS)

@@ -69,8 +69,7 @@ TEST(a_loop_is_woken_to_send_busy)
 	mad_async_free(other);
 }
 
-/* Polls and processes until a request was called back or responded to; the loop may wake in
- * vain. */
+/* Polls and processes until the requests were called back or got BUSY; it may wake in vain. */
 static void loop_until_done(unsigned calls, unsigned busy)
 {
 	struct pollfd wake = {.fd = mad_async_poll_fd(async), .events = POLLIN};
