@@ -38,6 +38,7 @@ static struct view *view;
 static char folder[64];
 static char view_of[128]; /* topology and nodes */
 static bool view_changed;
+static pid_t owner;
 static void (*write_port)(struct fabric *fabric, uint32_t port);
 static void (*write_device)(struct fabric *fabric, uint32_t node, bool present);
 static machine_arrival_fn *on_arrival;
@@ -311,9 +312,10 @@ static void device_changed(struct fabric *fabric, uint32_t node, bool present)
 	write_device(fabric, node, present);
 }
 
+/* A child process has the files of its parent. */
 static void drop_view(void)
 {
-	if (folder[0])
+	if (folder[0] && getpid() == owner)
 		remove_tree(folder);
 	folder[0] = '\0';
 	views_free(view);
@@ -331,6 +333,7 @@ static void make_view(const char *topology, const char *nodes)
 	if (!view) {
 		if (!view_of[0])
 			atexit(drop_view);
+		owner = getpid();
 		snprintf(folder, sizeof(folder), "/tmp/machine-XXXXXX");
 		if (!mkdtemp(folder))
 			fail_msg("%s: %s", folder, strerror(errno));

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -23,11 +24,24 @@
 
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen64(const char *path, const char *mode);
+int __wrap_open64(const char *path, int flags, ...);
 DIR *__real_opendir(const char *path);
 DIR *__wrap_opendir(const char *path);
 int __real_close(int fd);
 int __wrap_close(int fd);
 ssize_t __real_read(int fd, void *buffer, size_t size);
+/* Reading from a pipe waits by virtual time. */
+static void wait_for_input(int fd)
+{
+	struct pollfd input = {.fd = fd, .events = POLLIN};
+
+	if (virtual_sees_machine() && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
+		virtual_poll(&input, 1, -1);
+}
+
 ssize_t __wrap_read(int fd, void *buffer, size_t size);
 ssize_t __real_write(int fd, const void *buffer, size_t size);
 ssize_t __wrap_write(int fd, const void *buffer, size_t size);
@@ -226,10 +240,10 @@ static ssize_t read_message(struct open_device *device, uint8_t *buffer, size_t 
 	struct message *message;
 	size_t length;
 
-	if (device->handle->gone)
-		return -EIO;
 	if (size < header)
 		return -EINVAL;
+	if (device->handle->gone)
+		return -EIO;
 	if (!first)
 		return -EAGAIN;
 	length = first->length;
@@ -272,9 +286,14 @@ static int control(struct open_device *device, unsigned long request, void *argu
 static ssize_t write_message(struct open_device *device, const void *buffer, size_t size)
 {
 	int error = check_write(device->shared, buffer, size);
+	uint64_t key = error ? 0 : transaction_of(device->shared, buffer);
 
+	if (key && !transaction_enter(device->shared, key))
+		return -EINVAL;
 	if (!error)
 		error = handle_write(device->handle, buffer, size);
+	if (error && key)
+		transaction_leave(device->shared, key);
 	return error ? error : (ssize_t)size;
 }
 
@@ -316,6 +335,33 @@ int __wrap_open(const char *path, int flags, ...)
 	if (!found)
 		return __real_open(path, flags, mode);
 	return begin_locked(MACHINE_FILES) ? __real_open(found, flags, mode) : -1;
+}
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	char real[512];
+	const char *found = virtual_sees_machine() ? fabric_path(path, real) : NULL;
+
+	return __real_fopen(found ? found : path, mode);
+}
+
+/* The names with _FILE_OFFSET_BITS=64. */
+FILE *__wrap_fopen64(const char *path, const char *mode)
+{
+	return __wrap_fopen(path, mode);
+}
+
+int __wrap_open64(const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list rest;
+
+	if (flags & O_CREAT) {
+		va_start(rest, flags);
+		mode = va_arg(rest, mode_t);
+		va_end(rest);
+	}
+	return __wrap_open(path, flags, mode);
 }
 
 DIR *__wrap_opendir(const char *path)
@@ -366,8 +412,10 @@ ssize_t __wrap_read(int fd, void *buffer, size_t size)
 	struct open_device *device = enter(fd, MACHINE_READ, &error);
 	ssize_t got;
 
-	if (!device)
+	if (!device) {
+		wait_for_input(fd);
 		return __real_read(fd, buffer, size);
+	}
 	got = error ? error : read_message(device, buffer, size);
 	virtual_unlock();
 	return result_of(got);

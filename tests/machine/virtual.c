@@ -13,11 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SECOND      UINT64_C(1000000000)
-#define NEVER       UINT64_MAX
-#define UPTIME      (1000 * SECOND)       /* CLOCK_MONOTONIC when time begins */
-#define EPOCH       (1700000000 * SECOND) /* CLOCK_REALTIME */
-#define MOST_TIMERS 64
+#define SECOND       UINT64_C(1000000000)
+#define NEVER        UINT64_MAX
+#define UPTIME       (1000 * SECOND)       /* CLOCK_MONOTONIC when time begins */
+#define EPOCH        (1700000000 * SECOND) /* CLOCK_REALTIME */
+#define MOST_TIMERS  64
+#define MOST_THREADS 1024
+#define PATIENCE_MS  10000
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
 			  void *arg);
@@ -47,11 +49,12 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *time,
 			   struct itimerspec *old);
 int __real_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
 
-/* A thread that waits: for descriptors, for a condition, or for time only. */
+/* A thread that waits: for descriptors, a condition, another thread's end, or time only. */
 struct sleeper {
 	struct sleeper *next, *previous;
 	uint64_t until;
 	const pthread_cond_t *cond;
+	const pthread_t *joins;
 	struct pollfd *fds;
 	nfds_t count;
 	bool woken;
@@ -64,8 +67,9 @@ static atomic_bool begun;
 /* the lock guards the rest */
 static struct virtual_source source;
 static _Atomic uint64_t now;
-static unsigned running; /* threads that do not wait */
-static unsigned threads; /* that were created, and have not ended */
+static unsigned running;                /* threads that do not wait */
+static pthread_t threads[MOST_THREADS]; /* that were created, and have not ended */
+static unsigned thread_count;
 static struct sleeper sleepers = {.next = &sleepers, .previous = &sleepers};
 static uint64_t random_state;
 static struct timer {
@@ -163,6 +167,16 @@ static void move_to(uint64_t time)
 			wake(each);
 }
 
+/* Nothing can happen any more, unless another process writes to a pipe. */
+static void wait_for_others(void)
+{
+	for (struct sleeper *each = sleepers.next; each != &sleepers; each = each->next)
+		if (each->count && __real_poll(each->fds, each->count, PATIENCE_MS) > 0)
+			return;
+	fprintf(stderr, "virtual time: all threads wait for ever\n");
+	abort();
+}
+
 /* When no thread runs, time goes on until one does. */
 static void go_on(void)
 {
@@ -174,11 +188,10 @@ static void go_on(void)
 		if (running)
 			return;
 		next = next_event();
-		if (next == NEVER) {
-			fprintf(stderr, "virtual time: all threads wait for ever\n");
-			abort();
-		}
-		move_to(next);
+		if (next == NEVER)
+			wait_for_others();
+		else
+			move_to(next);
 	}
 }
 
@@ -236,8 +249,10 @@ int virtual_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	virtual_lock();
 	source.run();
 	ready = look(fds, count);
-	if (!ready && timeout_ms) {
-		sleeper.until = timeout_ms < 0 ? NEVER : after((uint64_t)timeout_ms * 1000000);
+	sleeper.until = timeout_ms < 0 ? NEVER : after((uint64_t)timeout_ms * 1000000);
+	/* another thread may have read what woke this one */
+	while (!ready && sleeper.until > now) {
+		sleeper.woken = false;
 		enter(&sleeper);
 		wait_for_wake(&sleeper);
 		ready = look(fds, count);
@@ -349,11 +364,24 @@ struct start {
 	void *arg;
 };
 
+/* The entry of a thread; NULL: it has ended. */
+static pthread_t *find(pthread_t thread)
+{
+	for (unsigned i = 0; i < thread_count; i++)
+		if (pthread_equal(threads[i], thread))
+			return &threads[i];
+	return NULL;
+}
+
 static void end_thread(void *arg)
 {
 	(void)arg;
 	virtual_lock();
-	threads--;
+	for (struct sleeper *each = sleepers.next; each != &sleepers; each = each->next)
+		if (each->joins && pthread_equal(*each->joins, pthread_self()))
+			wake(each);
+	*find(pthread_self()) = threads[thread_count - 1];
+	thread_count--;
 	running--;
 	if (sleepers.next != &sleepers)
 		go_on();
@@ -385,34 +413,28 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 		return EAGAIN;
 	*start = (struct start){run, arg};
 	virtual_lock();
-	running++;
-	threads++;
-	virtual_unlock();
 	error = __real_pthread_create(thread, attr, run_thread, start);
-	if (error)
+	if (error || thread_count == MOST_THREADS)
 		abort();
+	running++;
+	threads[thread_count++] = *thread;
+	virtual_unlock();
 	return 0;
 }
 
 int __wrap_pthread_join(pthread_t thread, void **result)
 {
-	bool counts = virtual_sees_machine();
-	int error;
+	struct sleeper sleeper = {.joins = &thread, .until = NEVER};
 
-	if (counts) {
+	if (virtual_sees_machine()) {
 		virtual_lock();
-		running--;
-		if (sleepers.next != &sleepers)
-			go_on();
+		if (find(thread)) {
+			enter(&sleeper);
+			wait_for_wake(&sleeper);
+		}
 		virtual_unlock();
 	}
-	error = __real_pthread_join(thread, result);
-	if (counts) {
-		virtual_lock();
-		running++;
-		virtual_unlock();
-	}
-	return error;
+	return __real_pthread_join(thread, result);
 }
 
 /* --- the clock ------------------------------------------------------------------ */
@@ -473,7 +495,7 @@ static void begin_child(void)
 {
 	sleepers.next = sleepers.previous = &sleepers;
 	running = 1;
-	threads = 0;
+	thread_count = 0;
 	virtual_unlock();
 }
 
@@ -488,7 +510,7 @@ void virtual_begin(const struct virtual_source *begin, uint64_t seed)
 	random_state = seed;
 	now = 0;
 	running = 1;
-	threads = 0;
+	thread_count = 0;
 	for (int i = 0; i < MOST_TIMERS; i++)
 		timers[i] = (struct timer){.fd = -1};
 	begun = true;
@@ -497,5 +519,5 @@ void virtual_begin(const struct virtual_source *begin, uint64_t seed)
 unsigned virtual_end(void)
 {
 	begun = false;
-	return threads;
+	return thread_count;
 }

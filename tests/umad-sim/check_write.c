@@ -13,6 +13,8 @@
 #define RMPP_FLAGS  26
 #define CLASS_SA    0x03
 
+#define TRAP_REPRESS 0x07
+
 #define CLASS_DIRECTED 0x81
 #define RESPONSE       0x80 /* the direction bit, in the upper byte of the status */
 #define HOP_POINTER    6
@@ -76,4 +78,22 @@ int check_write(const struct shared *shared, const uint8_t *packet, uint64_t cou
 	     !(mad[RMPP_FLAGS] & 1)))
 		return -EINVAL;
 	return smi_sends(atomic_load(&shared->smi_port), mad, count - header) ? 0 : -EINVAL;
+}
+
+uint64_t transaction_of(const struct shared *shared, const uint8_t *packet)
+{
+	const uint8_t *mad =
+		packet + (atomic_load(&shared->pkey_layout) ? HEADER_BYTES : OLD_HEADER_BYTES);
+	uint32_t agent;
+	uint32_t tid;
+
+	memcpy(&agent, packet, sizeof(agent));
+	tid = (uint32_t)mad[12] << 24 | (uint32_t)mad[13] << 16 | (uint32_t)mad[14] << 8 |
+	      mad[15];
+	if (mad[3] & 0x80 || mad[3] == TRAP_REPRESS)
+		return 0;
+	if (!(atomic_load(&shared->agents[agent]) & AGENT_RMPP) &&
+	    (mad[1] == CLASS_SA || (mad[1] >= 0x30 && mad[1] <= 0x4f)) && mad[RMPP_FLAGS] & 1)
+		return 0;
+	return transaction_key(agent, mad[1], tid);
 }

@@ -189,4 +189,10 @@ static inline void transaction_leave(struct shared *shared, uint64_t key)
  */
 int check_write(const struct shared *shared, const uint8_t *packet, uint64_t count);
 
+/*
+ * The key of a packet's transaction, which the kernel refuses while it is in flight; 0: it does
+ * not, because this is no request, or the program does RMPP itself.
+ */
+uint64_t transaction_of(const struct shared *shared, const uint8_t *packet);
+
 #endif

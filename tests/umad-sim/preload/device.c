@@ -20,7 +20,6 @@
 #define UNREGISTER  0x02
 #define ENABLE_PKEY 0x03
 #define REGISTER2   0x04
-#define RMPP_ACTIVE 1
 
 #define MOST_SEGMENTS 1024 /* of readv() */
 
@@ -177,25 +176,6 @@ ssize_t device_read(struct device *device, int fd, void *buffer, size_t count)
 	return result < 0 ? fail((int)result) : result;
 }
 
-/* Like the kernel, refuses a transaction that is in flight, except if the program does RMPP
- * itself. */
-static uint64_t transaction(const struct device *device, const uint8_t *packet)
-{
-	const uint8_t *mad = packet + header_bytes(device);
-	uint32_t agent;
-	uint32_t tid;
-
-	memcpy(&agent, packet, sizeof(agent));
-	tid = (uint32_t)mad[12] << 24 | (uint32_t)mad[13] << 16 | (uint32_t)mad[14] << 8 |
-	      mad[15];
-	if (mad[3] & 0x80 || mad[3] == 0x07)
-		return 0; /* a response or TrapRepress is not entered */
-	if (!(atomic_load(&device->shared->agents[agent]) & AGENT_RMPP) &&
-	    (mad[1] == 0x03 || (mad[1] >= 0x30 && mad[1] <= 0x4f)) && mad[26] & RMPP_ACTIVE)
-		return 0;
-	return transaction_key(agent, mad[1], tid);
-}
-
 /* Sends a message that is too long for a packet in a memory file. */
 static ssize_t send_long(int fd, const uint8_t *buffer, size_t count)
 {
@@ -259,7 +239,7 @@ ssize_t device_write(struct device *device, int fd, const void *buffer, size_t c
 	error = check_write(device->shared, buffer, count);
 	if (error)
 		return fail(error);
-	key = transaction(device, buffer);
+	key = transaction_of(device->shared, buffer);
 	if (key && !transaction_enter(device->shared, key))
 		return fail(-EINVAL);
 	error = send_packet(fd, buffer, count);
