@@ -2,7 +2,7 @@
 
 /* The account of requests and MADs. */
 
-#include "account.h"
+#include "model.h"
 
 #include <endian.h>
 #include <stdarg.h>
@@ -25,35 +25,27 @@ struct request {
 	bool read; /* a response */
 };
 
+struct tally tally;
+
 static struct {
 	struct fabric fabric;
-	unsigned hosts;
+	unsigned all;             /* requests of all hosts */
 	struct request *requests; /* those of the first host, then of the next one */
 	unsigned submitted[MOST_HOSTS], completed[MOST_HOSTS];
-	unsigned living, living_done, responded, wanted;
-	unsigned host_living[MOST_HOSTS];
+	unsigned responded, wanted;
 	uint32_t *at_node; /* the request that was sent last to each node */
 	bool *dead;        /* or always BUSY */
-	/* the last element counts what is later than all intervals */
-	unsigned responses[INTERVALS + 1], written[INTERVALS + 1];
-	struct result result;
-	bool closed;
-} account;
+} state;
 
 void account_violation(const char *format, ...)
 {
 	va_list arguments;
 
-	if (*account.result.broken)
+	if (*tally.result.broken)
 		return;
 	va_start(arguments, format);
-	vsnprintf(account.result.broken, sizeof(account.result.broken), format, arguments);
+	vsnprintf(tally.result.broken, sizeof(tally.result.broken), format, arguments);
 	va_end(arguments);
-}
-
-const char *account_broken(void)
-{
-	return *account.result.broken ? account.result.broken : NULL;
 }
 
 static double seconds(void)
@@ -70,67 +62,58 @@ static unsigned interval_now(void)
 
 /* --- requests ------------------------------------------------------------------- */
 
-static void count_living(void)
+void account_start(const struct fabric *fabric)
 {
-	const struct fabric *fabric = &account.fabric;
-	unsigned living = 0;
-
+	memset(&tally, 0, sizeof(tally));
+	memset(&state, 0, sizeof(state));
+	state.fabric = *fabric;
+	state.all = fabric->requests * host_count(fabric);
+	state.requests = calloc(state.all, sizeof(*state.requests));
+	state.at_node = malloc(fabric->nodes * sizeof(*state.at_node));
+	state.dead = calloc(fabric->nodes, sizeof(*state.dead));
+	if (!state.requests || !state.at_node || !state.dead)
+		abort();
+	memset(state.at_node, 0xff, fabric->nodes * sizeof(*state.at_node));
 	for (unsigned i = 0; i < fabric->nodes; i++) {
 		struct node_facts facts = fabric_node(fabric, i);
 
-		account.dead[i] = facts.dead || facts.busy;
+		state.dead[i] = facts.dead || facts.busy;
 	}
 	for (unsigned i = 0; i < fabric->requests; i++)
-		living += !account.dead[i % fabric->nodes];
-	account.living = living * account.hosts;
+		tally.living_left += !state.dead[i % fabric->nodes] * host_count(fabric);
 	/* 99 %, rounded up */
-	account.wanted = account.living - account.living / 100;
-}
-
-void account_start(const struct fabric *fabric)
-{
-	memset(&account, 0, sizeof(account));
-	account.fabric = *fabric;
-	account.hosts = fabric->hosts ? fabric->hosts : 1;
-	account.requests =
-		calloc((size_t)fabric->requests * account.hosts, sizeof(*account.requests));
-	account.at_node = malloc(fabric->nodes * sizeof(*account.at_node));
-	account.dead = calloc(fabric->nodes, sizeof(*account.dead));
-	if (!account.requests || !account.at_node || !account.dead)
-		abort();
-	memset(account.at_node, 0xff, fabric->nodes * sizeof(*account.at_node));
-	count_living();
+	state.wanted = tally.living_left - tally.living_left / 100;
 }
 
 bool account_can_submit(unsigned host)
 {
-	const struct fabric *fabric = &account.fabric;
+	const struct fabric *fabric = &state.fabric;
 
-	return account.submitted[host] < fabric->requests &&
+	return state.submitted[host] < fabric->requests &&
 	       (fabric->until_ms <= 0 || (double)model_now() < fabric->until_ms * MS);
 }
 
 uint32_t account_submit(unsigned host, unsigned *node)
 {
-	unsigned number = account.submitted[host]++;
-	uint32_t request = host * account.fabric.requests + number;
+	unsigned number = state.submitted[host]++;
+	uint32_t request = host * state.fabric.requests + number;
 
-	*node = number % account.fabric.nodes;
-	account.requests[request].node = *node;
-	account.requests[request].submitted = true;
-	account.result.requests++;
+	*node = number % state.fabric.nodes;
+	state.requests[request].node = *node;
+	state.requests[request].submitted = true;
+	tally.result.requests++;
 	return request;
 }
 
 static void complete_living(unsigned host, bool responded)
 {
-	struct result *result = &account.result;
+	struct result *result = &tally.result;
 
-	account.living_done++;
+	tally.living_left--;
 	result->tall = result->host_tall[host] = seconds();
 	if (responded) {
-		account.responses[interval_now()]++;
-		if (++account.responded == account.wanted)
+		tally.responses[interval_now()]++;
+		if (++state.responded == state.wanted)
 			result->t99 = seconds();
 	} else {
 		result->failed++;
@@ -143,9 +126,9 @@ static void complete_living(unsigned host, bool responded)
  */
 static void check_end(const struct request *request, uint32_t number)
 {
-	int64_t timeout = account.fabric.timeout_ms * MS, ends = request->sent_at + CALLS_BACK;
+	int64_t timeout = state.fabric.timeout_ms * MS, ends = request->sent_at + CALLS_BACK;
 
-	ends += account.fabric.attempts * (timeout + timeout / 7 + 20 * MS);
+	ends += state.fabric.attempts * (timeout + timeout / 7 + 20 * MS);
 	if (request->sent && model_now() > ends)
 		account_violation("request %u ended %.3f s after its first transmission",
 				  number, (double)(model_now() - request->sent_at) * 1e-9);
@@ -153,8 +136,8 @@ static void check_end(const struct request *request, uint32_t number)
 
 void account_complete(uint32_t number, bool responded)
 {
-	struct request *request = &account.requests[number];
-	unsigned host = number / account.fabric.requests;
+	struct request *request = &state.requests[number];
+	unsigned host = number / state.fabric.requests;
 
 	if (!request->submitted || request->complete) {
 		account_violation("request %u was called back twice", number);
@@ -165,35 +148,23 @@ void account_complete(uint32_t number, bool responded)
 				  number);
 	request->complete = true;
 	check_end(request, number);
-	account.completed[host]++;
-	account.result.end = seconds();
-	if (!account.dead[request->node])
+	state.completed[host]++;
+	tally.result.end = seconds();
+	if (!state.dead[request->node])
 		complete_living(host, responded);
-	else
-		account.result.failed_dead++;
 }
 
 unsigned account_open(unsigned host)
 {
-	return account.submitted[host] - account.completed[host];
+	return state.submitted[host] - state.completed[host];
 }
 
 bool account_is_finished(void)
 {
-	for (unsigned i = 0; i < account.hosts; i++)
+	for (unsigned i = 0; i < host_count(&state.fabric); i++)
 		if (account_open(i) || account_can_submit(i))
 			return false;
 	return true;
-}
-
-bool account_living_are_complete(void)
-{
-	return account.living_done >= account.living;
-}
-
-void account_close(void)
-{
-	account.closed = true;
 }
 
 /* --- MADs ----------------------------------------------------------------------- */
@@ -201,8 +172,8 @@ void account_close(void)
 /* A request is at its node until its response is read, or until its attempts are over. */
 static bool is_at_node(uint32_t number)
 {
-	const struct request *request = &account.requests[number];
-	int64_t attempts = (int64_t)account.fabric.attempts * account.fabric.timeout_ms * MS;
+	const struct request *request = &state.requests[number];
+	int64_t attempts = (int64_t)state.fabric.attempts * state.fabric.timeout_ms * MS;
 
 	return !request->read && !request->complete &&
 	       model_now() < request->sent_at + attempts;
@@ -210,46 +181,37 @@ static bool is_at_node(uint32_t number)
 
 static void note_first(struct request *request, uint32_t number)
 {
-	uint32_t *at_node = &account.at_node[request->node];
+	uint32_t *at_node = &state.at_node[request->node];
 
 	request->sent_at = model_now();
 	if (*at_node != NO_REQUEST && is_at_node(*at_node))
-		account.result.crowded++;
+		tally.result.crowded++;
 	*at_node = number;
 }
 
 static struct request *check_written(const struct packet *packet, uint32_t number)
 {
-	struct request *request = &account.requests[number];
+	struct request *request = &state.requests[number];
 
-	if (number >= account.fabric.requests * account.hosts || !request->submitted ||
-	    request->node != packet->node) {
+	if (number >= state.all || !request->submitted || request->node != packet->node) {
 		account_violation("a MAD was written that belongs to no request");
 		return NULL;
 	}
-	if (account.closed)
+	if (tally.closed)
 		account_violation("a MAD of request %u was written after the end", number);
 	else if (request->complete)
 		account_violation("a MAD of request %u was written after its completion",
 				  number);
-	if (request->sent >= 2 * account.fabric.attempts &&
-	    request->node >= account.fabric.busy_first)
+	if (request->sent >= 2 * state.fabric.attempts &&
+	    request->node >= state.fabric.busy_first)
 		account_violation("request %u was sent more than %u times", number,
-				  2 * account.fabric.attempts);
+				  2 * state.fabric.attempts);
 	return request;
-}
-
-static uint64_t packet_random(const struct packet *packet)
-{
-	uint64_t random = account.fabric.seed;
-
-	random = random_next(&random) + packet->request;
-	random = random_next(&random) + packet->transmission;
-	return random_next(&random);
 }
 
 void account_written(struct packet *packet)
 {
+	uint64_t random = state.fabric.seed;
 	struct request *request;
 	uint32_t number;
 
@@ -264,36 +226,26 @@ void account_written(struct packet *packet)
 	}
 	packet->request = number;
 	packet->transmission = request->sent++;
-	packet->random = packet_random(packet);
+	random = random_next(&random) + packet->request;
+	random = random_next(&random) + packet->transmission;
+	packet->random = random_next(&random);
 	if (!packet->transmission)
 		note_first(request, number);
-	account.result.transmissions++;
-	account.written[interval_now()]++;
+	tally.result.transmissions++;
+	tally.written[interval_now()]++;
 }
 
 void account_read(const struct packet *packet)
 {
 	if (!packet->timed_out)
-		account.requests[packet->request].read = true;
+		state.requests[packet->request].read = true;
 }
 
 void account_lost(const struct packet *packet, enum fate fate)
 {
-	struct result *result = &account.result;
-
 	if (packet->transmission < FATE_BITS)
-		account.requests[packet->request].bad |= 1u << packet->transmission;
-	if (fate == LOST_BY_LINK)
-		result->lost++;
-	else if (fate == LOST_TO_DEAD)
-		result->to_dead++;
-	else
-		result->dropped++;
-}
-
-void account_arrived(const struct packet *packet)
-{
-	(void)packet;
+		state.requests[packet->request].bad |= 1u << packet->transmission;
+	tally.result.dropped += fate == DROPPED;
 }
 
 /* The transmissions after the first one that was neither dropped nor lost. */
@@ -305,35 +257,15 @@ static unsigned extra_of(const struct request *request)
 	return request->sent > first + 1 ? request->sent - first - 1 : 0;
 }
 
-/* --- figures -------------------------------------------------------------------- */
-
-void account_figures(struct result *result)
+void account_end(struct result *result)
 {
-	unsigned all = account.fabric.requests * account.hosts;
-
-	account.result.extra = 0;
-	for (unsigned i = 0; i < all; i++)
-		account.result.extra += extra_of(&account.requests[i]);
-	*result = account.result;
+	for (unsigned i = 0; i < state.all; i++)
+		tally.result.extra += extra_of(&state.requests[i]);
+	*result = tally.result;
 	/* fewer than 99 % may have a response */
-	if (result->t99 <= 0 && account_living_are_complete())
+	if (result->t99 <= 0 && !tally.living_left)
 		result->t99 = result->tall;
-}
-
-unsigned account_responses(unsigned interval)
-{
-	return interval < INTERVALS ? account.responses[interval] : 0;
-}
-
-unsigned account_written_in(unsigned interval)
-{
-	return interval < INTERVALS ? account.written[interval] : 0;
-}
-
-void account_end(void)
-{
-	free(account.requests);
-	free(account.at_node);
-	free(account.dead);
-	memset(&account, 0, sizeof(account));
+	free(state.requests);
+	free(state.at_node);
+	free(state.dead);
 }

@@ -2,9 +2,7 @@
 
 /* The umad device: handles, held transaction IDs, timeouts, and the calls of sys.h. */
 
-#include "device.h"
-
-#include "files.h"
+#include "judge.h"
 #include "kernel_abi.h"
 #include "sys.h"
 
@@ -13,13 +11,14 @@
 #include <endian.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A handle below 1024 is a descriptor to the library; the process has few open ones. */
 #define FIRST_HANDLE 512
 #define MAX_HANDLES  16
 #define MAX_AGENTS   32
-#define BUCKETS      (1u << 14)
+#define BUCKET_BITS  14
 #define MAD_BYTES    256
 #define REPORT_BYTES 24 /* the MAD of a report of a timeout */
 
@@ -35,9 +34,8 @@ struct handle {
 };
 
 static struct {
-	struct device_hooks hooks;
 	struct handle handles[MAX_HANDLES];
-	struct packet *held[BUCKETS];
+	struct packet *held[1 << BUCKET_BITS];
 	int64_t write_time, read_time;
 	uint32_t serial;
 	uint32_t tid;
@@ -86,7 +84,7 @@ static struct packet **bucket_of(const struct packet *packet)
 {
 	uint32_t key = be32toh(tid_of(packet)) + (uint32_t)packet->handle * 2654435761u;
 
-	return &device.held[(key * 2654435761u) >> (32 - 14)];
+	return &device.held[(key * 2654435761u) >> (32 - BUCKET_BITS)];
 }
 
 /* The place of the link to the held packet with the class and ID of a packet, or of NULL. */
@@ -143,26 +141,28 @@ static void response_arrived(struct packet *packet)
 {
 	struct packet **link = find_held(packet), *held = *link;
 
-	device.hooks.arrived(packet);
-	if (held)
-		release(link);
-	if (held && held != packet)
-		free_if_unused(held);
-	if (held) {
-		packet->timed_out = false;
-		queue_message(packet);
-	} else {
+	if (!held) {
 		free_if_unused(packet);
+		return;
 	}
+	release(link);
+	if (held != packet)
+		free_if_unused(held);
+	packet->timed_out = false;
+	queue_message(packet);
 }
 
-static void packet_lost(struct packet *packet, enum fate fate)
+void device_end_travel(struct packet *packet, enum fate fate)
 {
-	device.hooks.lost(packet, fate);
+	if (fate == ARRIVED) {
+		response_arrived(packet);
+		return;
+	}
+	account_lost(packet, fate);
 	free_if_unused(packet);
 }
 
-static void report_timeout(struct packet *packet, uint32_t serial)
+void device_report(struct packet *packet, uint32_t serial)
 {
 	struct packet *report;
 
@@ -190,11 +190,6 @@ static int64_t report_time(const struct ib_user_mad *header)
 }
 
 /* --- reading and writing -------------------------------------------------------- */
-
-static void pass(int64_t ns)
-{
-	model_advance(model_now() + ns);
-}
 
 /* The agent's ID is the upper half of the transaction ID of a response. */
 static void fill_message(const struct packet *packet, uint8_t *mad)
@@ -237,17 +232,22 @@ static ssize_t read_message(struct handle *handle, uint8_t *buf, size_t size)
 	if (!handle->queue)
 		handle->last = &handle->queue;
 	device.messages--;
-	device.hooks.read(packet);
+	account_read(packet);
 	model_free_packet(packet);
-	pass(device.read_time);
+	model_advance(model_now() + device.read_time);
 	return (ssize_t)length;
 }
 
-static struct packet *make_packet(int fd, const uint8_t *buf, size_t size)
+static ssize_t write_message(struct handle *handle, int fd, const uint8_t *buf, size_t size)
 {
-	struct packet *packet = model_take_packet();
-	size_t length = size - sizeof(packet->header);
+	size_t length = size - sizeof(struct ib_user_mad);
+	struct packet *packet;
 
+	if (size < sizeof(struct ib_user_mad) + 36 ||
+	    size > sizeof(struct ib_user_mad) + MAD_BYTES)
+		return -EINVAL;
+	model_advance(model_now() + device.write_time);
+	packet = model_take_packet();
 	packet->serial = ++device.serial;
 	packet->handle = fd;
 	packet->held = packet->traveling = packet->timed_out = false;
@@ -256,18 +256,6 @@ static struct packet *make_packet(int fd, const uint8_t *buf, size_t size)
 	memcpy(packet->mad, buf + sizeof(packet->header),
 	       length < KEPT_BYTES ? length : KEPT_BYTES);
 	packet->node = be16toh(packet->header.addr.lid) - 1u;
-	return packet;
-}
-
-static ssize_t write_message(struct handle *handle, int fd, const uint8_t *buf, size_t size)
-{
-	struct packet *packet;
-
-	if (size < sizeof(struct ib_user_mad) + 36 ||
-	    size > sizeof(struct ib_user_mad) + MAD_BYTES)
-		return -EINVAL;
-	pass(device.write_time);
-	packet = make_packet(fd, buf, size);
 	if (packet->header.agent_id >= MAX_AGENTS || !handle->agents[packet->header.agent_id] ||
 	    *find_held(packet)) {
 		model_free_packet(packet);
@@ -277,20 +265,12 @@ static ssize_t write_message(struct handle *handle, int fd, const uint8_t *buf, 
 		hold(packet);
 	if (packet->header.timeout_ms && packet->header.timeout_ms != UINT32_MAX)
 		model_report_at(packet, report_time(&packet->header));
-	device.hooks.written(packet);
+	account_written(packet);
 	model_send(packet);
 	return (ssize_t)size;
 }
 
 /* --- waiting -------------------------------------------------------------------- */
-
-static bool clock_stands(void)
-{
-	if (device.polled_at != model_now())
-		device.idle_polls = 0;
-	device.polled_at = model_now();
-	return ++device.idle_polls > MOST_IDLE_POLLS;
-}
 
 static int poll_handle(const struct handle *handle, int timeout_ms, int *other_revents)
 {
@@ -298,16 +278,19 @@ static int poll_handle(const struct handle *handle, int timeout_ms, int *other_r
 
 	*other_revents = 0;
 	model_advance(model_now());
-	if (device.hooks.polled()) {
+	if (run_polled()) {
 		*other_revents = POLLIN;
 		return 0;
 	}
-	if (clock_stands())
-		device.hooks.stuck();
+	if (device.polled_at != model_now())
+		device.idle_polls = 0;
+	device.polled_at = model_now();
+	if (++device.idle_polls > MOST_IDLE_POLLS)
+		run_stuck();
 	while (!handle->queue) {
 		next = model_next();
 		if (next == NO_TIME && end == NO_TIME) {
-			device.hooks.stuck();
+			run_stuck();
 			*other_revents = POLLIN;
 			return 0;
 		}
@@ -325,17 +308,91 @@ bool device_has_message(void)
 	return device.messages > 0;
 }
 
-void device_wait(int64_t until)
-{
-	int64_t next = model_next();
+/* --- sysfs: one device with one port and its umad device -------------------------- */
 
-	model_advance(next < until ? next : until);
+#define CA         "/sys/class/infiniband/mlx5_0/"
+#define FIRST_FILE 100000 /* the descriptor of the first file */
+
+/* Files of a folder follow one another. A file is read as a whole, once. */
+static const struct {
+	const char *path, *text;
+} files[] = {
+	{CA "node_type", "1: CA\n"},
+	{CA "fw_ver", "20.31.1014\n"},
+	{CA "hw_rev", "0\n"},
+	{CA "hca_type", "MT4123\n"},
+	{CA "node_guid", "0002:c903:00a0:0b10\n"},
+	{CA "sys_image_guid", "0002:c903:00a0:0b13\n"},
+	{CA "ports/1/lid", "0xbfff\n"},
+	{CA "ports/1/lid_mask_count", "0\n"},
+	{CA "ports/1/sm_lid", "0x1\n"},
+	{CA "ports/1/sm_sl", "0\n"},
+	{CA "ports/1/state", "4: ACTIVE\n"},
+	{CA "ports/1/phys_state", "5: LinkUp\n"},
+	{CA "ports/1/rate", "100 Gb/sec (4X EDR)\n"},
+	{CA "ports/1/cap_mask", "0x2651e848\n"},
+	{CA "ports/1/link_layer", "InfiniBand\n"},
+	{CA "ports/1/gids/0", "fe80:0000:0000:0000:0002:c903:00a0:0b11\n"},
+	{CA "ports/1/pkeys/0", "0xffff\n"},
+	{"/sys/class/infiniband_mad/abi_version", "5\n"},
+	{"/sys/class/infiniband_mad/umad0/ibdev", "mlx5_0\n"},
+	{"/sys/class/infiniband_mad/umad0/port", "1\n"},
+};
+#define FILES (int)(sizeof(files) / sizeof(*files))
+
+static bool file_was_read[FILES];
+
+static int open_file(const char *path)
+{
+	for (int i = 0; i < FILES; i++)
+		if (!strcmp(files[i].path, path)) {
+			file_was_read[i] = false;
+			return FIRST_FILE + i;
+		}
+	return -ENOENT;
+}
+
+static ssize_t read_file(int file, void *buf, size_t size)
+{
+	size_t length;
+
+	if (file < 0 || file >= FILES)
+		return -EBADF;
+	length = file_was_read[file] ? 0 : strlen(files[file].text);
+	if (length > size)
+		return -EINVAL;
+	memcpy(buf, files[file].text, length);
+	file_was_read[file] = true;
+	return (ssize_t)length;
+}
+
+int sys_list(const char *dir, sys_visit_fn *visit, void *arg)
+{
+	size_t length = strlen(dir);
+	char name[64], previous[64] = "";
+	int ret = 0;
+
+	for (int i = 0; i < FILES && !ret; i++) {
+		const char *path = files[i].path;
+
+		if (strncmp(path, dir, length) || path[length] != '/')
+			continue;
+		path += length + 1;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(path, "/"), path);
+		if (strcmp(name, previous))
+			ret = visit(name, arg);
+		memcpy(previous, name, sizeof(name));
+	}
+	return *previous ? ret : -ENOENT;
 }
 
 /* --- the calls of sys.h --------------------------------------------------------- */
 
-static int open_handle(void)
+int sys_open(const char *path, int flags)
 {
+	(void)flags;
+	if (strncmp(path, "/dev/infiniband/umad", 20))
+		return open_file(path);
 	for (int i = 0; i < MAX_HANDLES; i++) {
 		struct handle *handle = &device.handles[i];
 
@@ -349,19 +406,13 @@ static int open_handle(void)
 	return -EMFILE;
 }
 
-int sys_open(const char *path, int flags)
-{
-	(void)flags;
-	return strncmp(path, "/dev/infiniband/umad", 20) ? files_open(path) : open_handle();
-}
-
 int sys_close(int fd)
 {
 	struct handle *handle = handle_of(fd);
 	struct packet *packet;
 
 	if (!handle)
-		return files_close(fd);
+		return 0;
 	while ((packet = handle->queue)) {
 		handle->queue = packet->next;
 		model_free_packet(packet);
@@ -406,7 +457,7 @@ ssize_t sys_read(int fd, void *buf, size_t size)
 	struct handle *handle = handle_of(fd);
 
 	if (!handle)
-		return files_read(fd, buf, size);
+		return read_file(fd - FIRST_FILE, buf, size);
 	model_advance(model_now());
 	return read_message(handle, buf, size);
 }
@@ -433,33 +484,15 @@ int sys_poll(int fd, int timeout_ms)
 	return sys_poll_both(fd, -1, timeout_ms, &other_revents);
 }
 
-int sys_list(const char *dir, sys_visit_fn *visit, void *arg)
-{
-	return files_list(dir, visit, arg);
-}
-
 /* --- start and end -------------------------------------------------------------- */
 
-void device_start(const struct fabric *fabric, const struct device_hooks *hooks)
+void device_start(const struct fabric *fabric)
 {
-	static const struct model_hooks model_hooks = {
-		.arrived = response_arrived,
-		.lost = packet_lost,
-		.report = report_timeout,
-	};
-	unsigned hosts = fabric->hosts ? fabric->hosts : 1;
-
 	memset(&device, 0, sizeof(device));
-	device.hooks = *hooks;
 	/* the processes of several hosts run at the same time */
-	device.write_time = WRITE_TIME / hosts;
-	device.read_time = READ_TIME / hosts;
+	device.write_time = WRITE_TIME / host_count(fabric);
+	device.read_time = READ_TIME / host_count(fabric);
 	device.random = fabric->seed;
 	device.busy_first = fabric->busy_first;
-	model_start(fabric, &model_hooks);
-}
-
-void device_end(void)
-{
-	model_end();
+	model_start(fabric);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Draws fabrics and their nodes from seeds, and prints fabrics in words. */
+/* Draws fabrics and their nodes from seeds. */
 
 #include "fabric.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -137,21 +136,10 @@ static bool is_shared(const struct fabric *fabric, unsigned node)
 	return false;
 }
 
-static bool has_trouble(const struct fabric *fabric, enum trouble_kind kind, double *share)
-{
-	for (unsigned i = 0; i < MOST_TROUBLES; i++)
-		if (fabric->troubles[i].kind == kind) {
-			*share = fabric->troubles[i].share;
-			return true;
-		}
-	return false;
-}
-
 struct node_facts fabric_node(const struct fabric *fabric, unsigned node)
 {
 	uint64_t random = fabric->seed * UINT64_C(0xd1342543de82ef95) + node;
 	struct node_facts facts = {.shared = is_shared(fabric, node)};
-	double share = 0;
 
 	random_next(&random);
 	facts.rtt_us = draw_rtt(fabric, node, &random);
@@ -163,11 +151,13 @@ struct node_facts fabric_node(const struct fabric *fabric, unsigned node)
 	facts.dead = chance(&random, fabric->dead_share) || node < fabric->dead_first;
 	facts.busy = node < fabric->busy_first;
 	facts.phase_ms = 1000 * random_unit(&random);
-	facts.dies = has_trouble(fabric, DEATHS, &share) && chance(&random, share);
+	for (unsigned i = 0; i < MOST_TROUBLES; i++)
+		if (fabric->troubles[i].kind == DEATHS)
+			facts.dies = chance(&random, fabric->troubles[i].share);
 	return facts;
 }
 
-static int compare_doubles(const void *a, const void *b)
+int compare_doubles(const void *a, const void *b)
 {
 	double one = *(const double *)a, other = *(const double *)b;
 
@@ -191,103 +181,21 @@ double fabric_median_rtt_us(const struct fabric *fabric)
 
 /* --- words ---------------------------------------------------------------------- */
 
-struct text {
-	char *at;
-	size_t left;
-};
-
-static __attribute__((format(printf, 2, 3))) void add(struct text *text, const char *format,
-						      ...)
+void fabric_print(const struct fabric *f)
 {
-	va_list arguments;
-	int length;
+	static const char *const layouts[] = {"alike", "by hops", "near and far", "varied"};
+	static const char *const parts[] = {"none", "all", "the first half", "every other one"};
+	static const char *const troubles[] = {"", "lost", "round trips longer", "dead"};
 
-	va_start(arguments, format);
-	length = vsnprintf(text->at, text->left, format, arguments);
-	va_end(arguments);
-	if (length < 0 || (size_t)length >= text->left)
-		length = text->left ? (int)text->left - 1 : 0;
-	text->at += length;
-	text->left -= (size_t)length;
-}
-
-static void add_layout(struct text *text, const struct fabric *fabric)
-{
-	double rtt = fabric->rtt_us;
-
-	add(text, "%u nodes", fabric->nodes);
-	if (fabric->layout == ALIKE)
-		add(text, " at %.0f us", rtt);
-	else if (fabric->layout == HOPS)
-		add(text, " at %.0f to %.0f us by hops", rtt / 3.5, rtt * 6 / 3.5);
-	else if (fabric->layout == VARIED)
-		add(text, " at %.0f to %.0f us", rtt / 4, rtt * 4);
-	else if (fabric->near_share > 0)
-		add(text, ", %.2g %% at %.0f us, others at %.0f", 100 * fabric->near_share, rtt,
-		    rtt * fabric->far);
-	else
-		add(text, ", one at %.0f us, others at %.0f", rtt, rtt * fabric->far);
-	if (fabric->jitter > 0)
-		add(text, " +-%.0f %%", 100 * fabric->jitter);
-	add(text, ", service %.3g us", fabric->service_us);
-	if (fabric->slow_share > 0)
-		add(text, " (%.2g %% x%.0f)", 100 * fabric->slow_share, fabric->slow);
-	if (fabric->buffer)
-		add(text, ", buffer %u", fabric->buffer);
-	if (fabric->dead_share > 0)
-		add(text, ", %.2g %% dead", 100 * fabric->dead_share);
-	if (fabric->dead_first)
-		add(text, ", the first %u dead", fabric->dead_first);
-	if (fabric->busy_first)
-		add(text, ", the first %u BUSY", fabric->busy_first);
-	for (unsigned i = 0; i < MOST_DELAYS && fabric->delay_ms[i] > 0; i++)
-		add(text, ", one %.3g ms later", fabric->delay_ms[i]);
-	if (fabric->stop_ms > 0)
-		add(text, ", stop %.0f ms a second", fabric->stop_ms);
-}
-
-static void add_links(struct text *text, const struct fabric *fabric)
-{
-	static const char *const parts[] = {"", "all", "the first half", "every other one"};
-
-	if (fabric->shared)
-		add(text, ", queue of %u at %.3g us for %s", fabric->places, fabric->queue_us,
-		    parts[fabric->shared]);
-	if (fabric->path_limit)
-		add(text, ", path limit %u", fabric->path_limit);
-	if (fabric->loss > 0)
-		add(text, ", loss %.2g %%", 100 * fabric->loss);
-}
-
-static void add_trouble(struct text *text, const struct trouble *trouble)
-{
-	switch (trouble->kind) {
-	case LOSS:
-		add(text, ", after %.0f ms %.0f %% lost for %.0f ms", trouble->at_ms,
-		    100 * trouble->share, trouble->ms);
-		break;
-	case STEP:
-		add(text, ", after %.0f ms round trips x%.2g", trouble->at_ms, trouble->factor);
-		break;
-	case DEATHS:
-		add(text, ", after %.0f ms %.0f %% dead for %.0f ms", trouble->at_ms,
-		    100 * trouble->share, trouble->ms);
-		break;
-	case NO_TROUBLE:
-		break;
-	}
-}
-
-void fabric_words(const struct fabric *fabric, char *buffer, size_t size)
-{
-	static const char *const kinds[] = {"SMPs", "GMPs", "SA requests"};
-	struct text text = {buffer, size};
-
-	add_layout(&text, fabric);
-	add_links(&text, fabric);
-	for (unsigned i = 0; i < MOST_TROUBLES; i++)
-		add_trouble(&text, &fabric->troubles[i]);
-	add(&text, "; %u %s", fabric->requests, kinds[fabric->kind]);
-	if (fabric->hosts > 1)
-		add(&text, " of each of %u hosts", fabric->hosts);
+	printf("%u nodes %s at %.0f us (far x%.0f, %.2g near) +-%.0f %%, service %.3g us (%.2g "
+	       "x%.0f), buffer %u, %.2g dead, stop %.0f ms, queue of %u at %.3g us for %s, "
+	       "path limit %u, loss %.2g",
+	       f->nodes, layouts[f->layout], f->rtt_us, f->far, f->near_share, 100 * f->jitter,
+	       f->service_us, f->slow_share, f->slow, f->buffer, f->dead_share, f->stop_ms,
+	       f->places, f->queue_us, parts[f->shared], f->path_limit, f->loss);
+	for (const struct trouble *trouble = f->troubles;
+	     trouble < f->troubles + MOST_TROUBLES && trouble->kind; trouble++)
+		printf(", after %.0f ms %s (%.2g, x%.2g) for %.0f ms", trouble->at_ms,
+		       troubles[trouble->kind], trouble->share, trouble->factor, trouble->ms);
+	printf("; %u requests\n", f->requests);
 }

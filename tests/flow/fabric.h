@@ -87,10 +87,15 @@ struct fabric {
 	unsigned hosts; /* each has a port and sends all requests; 0 stands for 1 */
 };
 
+static inline unsigned host_count(const struct fabric *fabric)
+{
+	return fabric->hosts ? fabric->hosts : 1;
+}
+
 /* A fabric of the random ranges. */
 void fabric_draw(struct fabric *fabric, uint64_t seed);
-/* The fabric in words. */
-void fabric_words(const struct fabric *fabric, char *text, size_t size);
+/* Prints a line. */
+void fabric_print(const struct fabric *fabric);
 
 /* What is drawn for a node; nodes count from 0. */
 struct node_facts {
@@ -101,8 +106,7 @@ struct node_facts {
 struct node_facts fabric_node(const struct fabric *fabric, unsigned node);
 /* The median over the nodes of round trip and service time. */
 double fabric_median_rtt_us(const struct fabric *fabric);
-
-/* --- random numbers ----------------------------------------------------------- */
+int compare_doubles(const void *a, const void *b);
 
 /* splitmix64 */
 static inline uint64_t random_next(uint64_t *state)

@@ -4,12 +4,10 @@
 
 #include "model.h"
 
-#include "heap.h"
-
+#include <stdlib.h>
 #include <string.h>
 
-#define SECOND (1000 * MS)
-#define CHUNK  1024 /* packets that are allocated together */
+#define CHUNK 1024 /* packets that are allocated together */
 
 struct node {
 	int64_t rtt, service, phase;
@@ -23,19 +21,79 @@ struct chunk {
 	struct packet packets[CHUNK];
 };
 
+struct event {
+	int64_t at;
+	uint32_t order;
+	uint32_t serial; /* of the packet when the event was added */
+	struct packet *packet;
+};
+
+/* Ordered by time. Events of one time are in the order of their addition. */
+struct heap {
+	struct event *events;
+	unsigned count, room;
+	uint32_t order;
+};
+
 static struct {
 	struct fabric fabric;
-	const struct model_hooks *hooks;
 	struct heap events, reports;
 	int64_t now;
 	struct node *nodes;
 	int64_t *departures; /* the latest buffer + 1 of each node */
 	int64_t queue_until; /* the shared queue is busy until then */
 	unsigned in_fabric;
-	unsigned counts[FATES];
 	struct chunk *chunks;
 	struct packet *free;
 } model;
+
+/* --- events --------------------------------------------------------------------- */
+
+static int64_t heap_next(const struct heap *heap)
+{
+	return heap->count ? heap->events[0].at : NO_TIME;
+}
+
+static bool is_before(const struct event *a, const struct event *b)
+{
+	return a->at != b->at ? a->at < b->at : (int32_t)(a->order - b->order) < 0;
+}
+
+static void heap_add(struct heap *heap, int64_t at, struct packet *packet)
+{
+	struct event event = {at, heap->order++, packet->serial, packet};
+	unsigned place = heap->count++, parent;
+
+	if (place == heap->room) {
+		heap->room = heap->room ? 2 * heap->room : 1024;
+		heap->events = realloc(heap->events, heap->room * sizeof(*heap->events));
+		if (!heap->events)
+			abort();
+	}
+	for (; place && is_before(&event, &heap->events[parent = (place - 1) / 2]);
+	     place = parent)
+		heap->events[place] = heap->events[parent];
+	heap->events[place] = event;
+}
+
+/* Removes the first event. There is one. */
+static struct event heap_remove(struct heap *heap)
+{
+	struct event first = heap->events[0], last = heap->events[--heap->count];
+	unsigned place = 0, child;
+
+	while ((child = 2 * place + 1) < heap->count) {
+		if (child + 1 < heap->count &&
+		    is_before(&heap->events[child + 1], &heap->events[child]))
+			child++;
+		if (!is_before(&heap->events[child], &last))
+			break;
+		heap->events[place] = heap->events[child];
+		place = child;
+	}
+	heap->events[place] = last;
+	return first;
+}
 
 /* --- packets -------------------------------------------------------------------- */
 
@@ -72,12 +130,12 @@ void model_free_packet(struct packet *packet)
 
 /* --- trouble -------------------------------------------------------------------- */
 
-static bool is_active(const struct trouble *trouble)
+static bool is_active(const struct trouble *trouble, enum trouble_kind kind)
 {
 	double ms = (double)model.now / MS;
 
-	return ms >= trouble->at_ms &&
-	       (trouble->kind == STEP || ms < trouble->at_ms + trouble->ms);
+	return trouble->kind == kind && ms >= trouble->at_ms &&
+	       (kind == STEP || ms < trouble->at_ms + trouble->ms);
 }
 
 /* The product of the factors of all steps so far. */
@@ -86,8 +144,7 @@ static double step_factor(void)
 	double factor = 1;
 
 	for (unsigned i = 0; i < MOST_TROUBLES; i++)
-		if (model.fabric.troubles[i].kind == STEP &&
-		    is_active(&model.fabric.troubles[i]))
+		if (is_active(&model.fabric.troubles[i], STEP))
 			factor *= model.fabric.troubles[i].factor;
 	return factor;
 }
@@ -100,38 +157,28 @@ static double loss_now(bool forward)
 	for (unsigned i = 0; i < MOST_TROUBLES; i++) {
 		const struct trouble *trouble = &model.fabric.troubles[i];
 
-		if (trouble->kind == LOSS && is_active(trouble) &&
-		    (forward || trouble->share >= 1))
+		if (is_active(trouble, LOSS) && (forward || trouble->share >= 1))
 			arrives *= 1 - trouble->share;
 	}
 	return 1 - arrives;
 }
 
-static bool deaths_now(void)
+static bool is_dead(const struct node *node)
 {
-	for (unsigned i = 0; i < MOST_TROUBLES; i++)
-		if (model.fabric.troubles[i].kind == DEATHS &&
-		    is_active(&model.fabric.troubles[i]))
-			return true;
-	return false;
-}
+	bool dead = node->dead;
 
-bool model_is_dead(unsigned node)
-{
-	return model.nodes[node].dead || (model.nodes[node].dies && deaths_now());
+	for (unsigned i = 0; i < MOST_TROUBLES; i++)
+		dead |= node->dies && is_active(&model.fabric.troubles[i], DEATHS);
+	return dead;
 }
 
 /* --- the path ------------------------------------------------------------------- */
 
 static void end_travel(struct packet *packet, enum fate fate)
 {
-	model.counts[fate]++;
 	model.in_fabric--;
 	packet->traveling = false;
-	if (fate == ARRIVED)
-		model.hooks->arrived(packet);
-	else
-		model.hooks->lost(packet, fate);
+	device_end_travel(packet, fate);
 }
 
 /* The part of the packet's round trip that a leg takes. */
@@ -145,7 +192,7 @@ static int64_t leg(const struct packet *packet, double share)
 static void go(struct packet *packet, enum stage stage, int64_t at)
 {
 	packet->stage = stage;
-	heap_add(&model.events, at, packet->serial, packet);
+	heap_add(&model.events, at, packet);
 }
 
 void model_send(struct packet *packet)
@@ -156,9 +203,9 @@ void model_send(struct packet *packet)
 	packet->traveling = true;
 	model.in_fabric++;
 	if (fabric->path_limit && model.in_fabric > fabric->path_limit)
-		end_travel(packet, DROPPED_BY_QUEUE);
+		end_travel(packet, DROPPED);
 	else if (random_unit(&packet->random) < loss_now(true))
-		end_travel(packet, LOST_BY_LINK);
+		end_travel(packet, LOST);
 	else if (model.nodes[packet->node].shared)
 		go(packet, TO_QUEUE, model.now + leg(packet, 0.25));
 	else
@@ -172,7 +219,7 @@ static void reach_queue(struct packet *packet)
 	if (start < model.now)
 		start = model.now;
 	if ((start - model.now + service - 1) / service >= model.fabric.places) {
-		end_travel(packet, DROPPED_BY_QUEUE);
+		end_travel(packet, DROPPED);
 		return;
 	}
 	model.queue_until = start + service;
@@ -210,12 +257,12 @@ static void reach_node(struct packet *packet)
 	struct node *node = &model.nodes[packet->node];
 	int64_t *departure = NULL;
 
-	if (node->dead || (node->dies && deaths_now())) {
+	if (is_dead(node)) {
 		end_travel(packet, LOST_TO_DEAD);
 		return;
 	}
 	if (model.fabric.buffer && !has_place(node, &departure)) {
-		end_travel(packet, DROPPED_BY_NODE);
+		end_travel(packet, DROPPED);
 		return;
 	}
 	node->accepted++;
@@ -230,7 +277,7 @@ static void reach_host(struct packet *packet)
 {
 	bool lost = random_unit(&packet->random) < loss_now(false);
 
-	end_travel(packet, lost ? LOST_BY_LINK : ARRIVED);
+	end_travel(packet, lost ? LOST : ARRIVED);
 }
 
 /* --- the clock ------------------------------------------------------------------ */
@@ -253,7 +300,7 @@ static void handle_next(void)
 
 	if (heap_next(&model.reports) < heap_next(&model.events)) {
 		event = heap_remove(&model.reports);
-		model.hooks->report(event.packet, event.serial);
+		device_report(event.packet, event.serial);
 		return;
 	}
 	event = heap_remove(&model.events);
@@ -285,42 +332,32 @@ void model_advance(int64_t to)
 
 void model_report_at(struct packet *packet, int64_t at)
 {
-	heap_add(&model.reports, at, packet->serial, packet);
-}
-
-unsigned model_count(enum fate fate)
-{
-	return model.counts[fate];
+	heap_add(&model.reports, at, packet);
 }
 
 /* --- start and end -------------------------------------------------------------- */
 
-static void make_node(struct node *node, unsigned number)
-{
-	struct node_facts facts = fabric_node(&model.fabric, number);
-
-	*node = (struct node){
-		.rtt = (int64_t)(facts.rtt_us * US),
-		.service = (int64_t)(facts.service_us * US),
-		.phase = (int64_t)(facts.phase_ms * MS),
-		.dead = facts.dead,
-		.dies = facts.dies,
-		.shared = facts.shared,
-	};
-}
-
-void model_start(const struct fabric *fabric, const struct model_hooks *hooks)
+void model_start(const struct fabric *fabric)
 {
 	memset(&model, 0, sizeof(model));
 	model.fabric = *fabric;
-	model.hooks = hooks;
 	model.nodes = calloc(fabric->nodes, sizeof(*model.nodes));
 	model.departures =
 		calloc((size_t)fabric->nodes * (fabric->buffer + 1), sizeof(*model.departures));
 	if (!model.nodes || !model.departures)
 		abort();
-	for (unsigned i = 0; i < fabric->nodes; i++)
-		make_node(&model.nodes[i], i);
+	for (unsigned i = 0; i < fabric->nodes; i++) {
+		struct node_facts facts = fabric_node(fabric, i);
+
+		model.nodes[i] = (struct node){
+			.rtt = (int64_t)(facts.rtt_us * US),
+			.service = (int64_t)(facts.service_us * US),
+			.phase = (int64_t)(facts.phase_ms * MS),
+			.dead = facts.dead,
+			.dies = facts.dies,
+			.shared = facts.shared,
+		};
+	}
 }
 
 void model_end(void)

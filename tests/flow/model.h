@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The model of a fabric, and its clock. Packets meet at a queue in the order in which they
- * arrive there. The path of a request and its response:
+ * A umad device on the model of a fabric, and the account of what it carries, for one thread.
+ *
+ * model.c has the clock and the path of a request and its response. Packets meet at a queue in
+ * the order in which they arrive there:
  *
  *   host -> link -> shared queue -> node -> link -> host
  *
- * The model has one state in a process. Times are nanoseconds since the start.
+ * device.c takes the place of libibumad/sys.c. Each open handle is a host of the fabric. It
+ * does what the kernel does: it holds the transaction IDs in flight, drops responses that no
+ * request waits for, and reports timeouts. account.c checks what must hold in every run.
+ *
+ * There is one run at a time in a process. Times are nanoseconds since its start.
  */
 #ifndef TESTS_FLOW_MODEL_H
 #define TESTS_FLOW_MODEL_H
@@ -16,17 +22,15 @@
 #include <infiniband/umad.h>
 
 #define NO_TIME    INT64_MAX
+#define SECOND     (1000 * MS)
 /* The bytes of a MAD that the model keeps: header, RMPP header and the header of an SMP. */
 #define KEPT_BYTES 64
 
 enum fate {
-	UNDER_WAY,
 	ARRIVED,
-	DROPPED_BY_QUEUE,
-	DROPPED_BY_NODE,
-	LOST_BY_LINK,
-	LOST_TO_DEAD,
-	FATES
+	DROPPED, /* by a queue or a node */
+	LOST,    /* by a link */
+	LOST_TO_DEAD
 };
 
 enum stage {
@@ -53,15 +57,9 @@ struct packet {
 	uint8_t mad[KEPT_BYTES];
 };
 
-/* What the model tells: a response reaches its host; the end of a packet that does not. */
-struct model_hooks {
-	void (*arrived)(struct packet *packet);
-	void (*lost)(struct packet *packet, enum fate fate);
-	/* the time of a report is reached; the caller checks whether it is still due */
-	void (*report)(struct packet *packet, uint32_t serial);
-};
+/* --- model.c ---------------------------------------------------------------------- */
 
-void model_start(const struct fabric *fabric, const struct model_hooks *hooks);
+void model_start(const struct fabric *fabric);
 void model_end(void);
 
 int64_t model_now(void);
@@ -71,15 +69,71 @@ int64_t model_next(void);
 void model_advance(int64_t to);
 /* Sends a packet now. packet->random is set. */
 void model_send(struct packet *packet);
-/* Calls the hook "report" at that time. */
+/* Calls device_report() at that time. */
 void model_report_at(struct packet *packet, int64_t at);
 
 /* A packet of the model's memory. model_end() frees all. */
 struct packet *model_take_packet(void);
 void model_free_packet(struct packet *packet);
 
-/* Permanently dead, or dead at this time. */
-bool model_is_dead(unsigned node);
-unsigned model_count(enum fate fate);
+/* --- device.c --------------------------------------------------------------------- */
+
+/* The device of a new fabric. No handle is open. */
+void device_start(const struct fabric *fabric);
+/* Whether a message can be read on some handle. */
+bool device_has_message(void);
+/* What the model tells: the end of a packet's journey; the time of a report, if still due. */
+void device_end_travel(struct packet *packet, enum fate fate);
+void device_report(struct packet *packet, uint32_t serial);
+
+/* --- account.c -------------------------------------------------------------------- */
+
+#define SENTENCE   200
+#define MOST_HOSTS 8
+/* Responses are counted for each interval of this length. */
+#define INTERVAL   (10 * MS)
+#define INTERVALS  4000
+
+struct result {
+	/* seconds until 99 % of the requests to living nodes have a response; 0: not yet */
+	double t99;
+	double tall; /* until all requests to living nodes are complete */
+	double host_tall[MOST_HOSTS];
+	double end; /* until all requests are complete */
+	unsigned requests, transmissions;
+	unsigned failed; /* requests to living nodes */
+	unsigned dropped;
+	unsigned extra;   /* transmissions that nobody needed */
+	unsigned crowded; /* requests that were sent while another one was at the node */
+	bool aborted;
+	char broken[SENTENCE]; /* what was violated, first */
+};
+
+struct tally {
+	struct result result; /* so far */
+	/* responses and writes; the last element counts what is later than all intervals */
+	unsigned responses[INTERVALS + 1], written[INTERVALS + 1];
+	unsigned living_left; /* requests to living nodes that are not complete */
+	bool closed;          /* no MAD may be written any more */
+};
+extern struct tally tally;
+
+void account_start(const struct fabric *fabric);
+/* The figures of the run. */
+void account_end(struct result *result);
+
+/* The next request of a host: its number, which is the attribute modifier of its MADs. */
+uint32_t account_submit(unsigned host, unsigned *node);
+bool account_can_submit(unsigned host);
+void account_complete(uint32_t request, bool responded);
+unsigned account_open(unsigned host);
+bool account_is_finished(void);
+
+/* Sets packet->request, ->transmission and ->random. */
+void account_written(struct packet *packet);
+void account_read(const struct packet *packet);
+void account_lost(const struct packet *packet, enum fate fate);
+
+void account_violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -1,37 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Random fabrics: the figures of each, their percentiles, and the bounds. */
+/*
+ * Random fabrics: the defaults beside the best fixed setting. The figures of each fabric, their
+ * percentiles, and the bounds.
+ */
 
-#include "random.h"
+#include "judge.h"
 
-#include "best.h"
-#include "workers.h"
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define TO_EXPLAIN 4.0 /* fabrics with a larger ratio are listed */
-#define WORDS      400
+
+enum ratio {
+	OF_99,
+	OF_ALL,
+	RATIOS
+};
 
 struct verdict {
 	uint64_t seed;
 	bool done;
-	double ratio_99, ratio_all;
+	double ratios[RATIOS];
 	double more_dropped; /* than the best setting, in percentage points */
 	struct result defaults;
 	struct best best;
 };
 
 enum figure {
-	MEDIAN_99,
-	NINETIETH_99,
-	LATE_99,
-	WORST_99,
-	MEDIAN_ALL,
-	NINETIETH_ALL,
-	WORST_ALL,
-	DROPPED,
+	DROPPED_ALL = 7,
 	MORE_DROPPED,
 	EXTRA,
 	BROKEN,
@@ -52,108 +49,100 @@ enum figure {
 static const struct {
 	const char *name;
 	double bound;
+	enum ratio ratio; /* of which this is a percentile, before DROPPED_ALL */
+	unsigned percent;
 	const char *unit;
 	double known; /* a known shortfall: at most this is no failure */
 } bounds[FIGURES] = {
-	[MEDIAN_99] = {"99 % of the responses: median ratio", 1.05, "", 0},
-	[NINETIETH_99] = {"  90th percentile", 1.8, "", 0},
-	[LATE_99] = {"  97th percentile", 4, "", 0},
-	[WORST_99] = {"  worst", 0, "", 0},
-	[MEDIAN_ALL] = {"all complete: median ratio", 1.05, "", 0},
-	[NINETIETH_ALL] = {"  90th percentile", 2, "", 0},
-	[WORST_ALL] = {"  worst", 0, "", 0},
-	[DROPPED] = {"dropped, all fabrics together", 0.8, "%", 0},
+	{"99 % of the responses: median ratio", 1.05, OF_99, 50, "", 0},
+	{"  90th percentile", 1.8, OF_99, 90, "", 0},
+	{"  97th percentile", 4, OF_99, 97, "", 0},
+	{"  worst", 0, OF_99, 100, "", 0},
+	{"all complete: median ratio", 1.05, OF_ALL, 50, "", 0},
+	{"  90th percentile", 2, OF_ALL, 90, "", 0},
+	{"  worst", 0, OF_ALL, 100, "", 0},
+	[DROPPED_ALL] = {"dropped, all fabrics together", 0.8, .unit = "%"},
 	/* Growth must fill a queue once to find it; a short work ends with these drops. */
-	[MORE_DROPPED] = {"dropped more than the best, any fabric", 5, "points", 50},
-	[EXTRA] = {"transmissions that nobody needed", 1, "%", 0},
-	[BROKEN] = {"fabrics with a violation", 0, "", 0},
+	[MORE_DROPPED] = {"dropped more than the best, any fabric", 5, .unit = "points",
+			  .known = 50},
+	[EXTRA] = {"transmissions that nobody needed", 1, .unit = "%"},
+	[BROKEN] = {"fabrics with a violation", 0, .unit = ""},
 };
 
 /* --- one fabric ----------------------------------------------------------------- */
 
-static void judge(const struct fabric *fabric, struct verdict *verdict)
-{
-	const struct run_options defaults = {0};
+static uint64_t first_seed;
+static const struct best *cached; /* of each job; or NULL */
 
-	verdict->seed = fabric->seed;
-	if (!best_cached(fabric, &verdict->best))
-		best_find(fabric, &verdict->best);
-	run(fabric, &defaults, &verdict->defaults);
-	verdict->ratio_99 = ratio_to(fabric, verdict->defaults.t99, verdict->best.t99);
-	verdict->ratio_all = ratio_to(fabric, verdict->defaults.tall, verdict->best.tall);
-	verdict->more_dropped =
-		100 * (share_dropped(&verdict->defaults) - verdict->best.dropped);
+static void judge_job(unsigned job, void *result)
+{
+	struct verdict *verdict = result;
+	struct best *best = &verdict->best;
+	struct fabric fabric;
+
+	verdict->seed = first_seed + job;
+	fabric_draw(&fabric, verdict->seed);
+	if (cached)
+		*best = cached[job];
+	else
+		best_find(&fabric, best);
+	run(&fabric, &defaults, &verdict->defaults);
+	verdict->ratios[OF_99] = ratio_to(&fabric, verdict->defaults.t99, best->t99);
+	verdict->ratios[OF_ALL] = ratio_to(&fabric, verdict->defaults.tall, best->tall);
+	verdict->more_dropped = 100 * (share_dropped(&verdict->defaults) - best->dropped);
 	verdict->done = true;
 }
 
-static void print_words(uint64_t seed)
+static void print_seed(uint64_t seed)
 {
 	struct fabric fabric;
-	char words[WORDS];
 
 	fabric_draw(&fabric, seed);
-	fabric_words(&fabric, words, sizeof(words));
-	printf("%s\n", words);
+	fabric_print(&fabric);
+}
+
+static void name_job(unsigned job)
+{
+	printf("seed %llu: ", (unsigned long long)(first_seed + job));
+	print_seed(first_seed + job);
+}
+
+static void print_verdict(const struct verdict *verdict)
+{
+	const struct result *result = &verdict->defaults;
+
+	printf("%-6llu %7.2f %7.2f %6.2f%% %+7.2f %6.2f%% ", (unsigned long long)verdict->seed,
+	       verdict->ratios[OF_99], verdict->ratios[OF_ALL], 100 * share_dropped(result),
+	       verdict->more_dropped,
+	       100.0 * result->extra / (result->requests ? result->requests : 1));
+	print_seed(verdict->seed);
 }
 
 /* --- all fabrics ---------------------------------------------------------------- */
 
-static const struct random_options *options;
-
-static uint64_t seed_of(unsigned job)
-{
-	return job < options->fixed_seeds ? job + 1
-					  : options->seed + job - options->fixed_seeds;
-}
-
-static void judge_job(unsigned job, void *result)
-{
-	struct fabric fabric;
-
-	fabric_draw(&fabric, seed_of(job));
-	judge(&fabric, result);
-}
-
-static unsigned crashes;
-
-static void tell_crash(unsigned job, const char *why)
-{
-	crashes++;
-	printf("seed %llu: the run %s: ", (unsigned long long)seed_of(job), why);
-	print_words(seed_of(job));
-}
-
-static int compare_99(const void *a, const void *b)
+static int compare_verdicts(const void *a, const void *b)
 {
 	const struct verdict *one = a, *other = b;
+	int order = compare_doubles(&one->ratios[OF_99], &other->ratios[OF_99]);
 
-	return one->ratio_99 < other->ratio_99 ? -1 : one->ratio_99 > other->ratio_99;
+	return order ? order : compare_doubles(&one->ratios[OF_ALL], &other->ratios[OF_ALL]);
 }
 
-static int compare_all(const void *a, const void *b)
+/* The figures of some of the verdicts. */
+static void find_figures(const struct verdict *verdicts, const unsigned *drawn, unsigned count,
+			 double figures[FIGURES])
 {
-	const struct verdict *one = a, *other = b;
-
-	return one->ratio_all < other->ratio_all ? -1 : one->ratio_all > other->ratio_all;
-}
-
-static const struct verdict *percentile(const struct verdict *verdicts, unsigned count,
-					unsigned percent)
-{
-	unsigned place = count * percent / 100;
-
-	return &verdicts[place < count ? place : count - 1];
-}
-
-/* Sorts the verdicts. */
-static void find_figures(struct verdict *verdicts, unsigned count, double figures[FIGURES])
-{
+	double *ratios = calloc(RATIOS * count, sizeof(*ratios));
 	double requests = 0, transmissions = 0, dropped = 0, extra = 0;
 
-	figures[MORE_DROPPED] = figures[BROKEN] = 0;
+	if (!ratios)
+		abort();
+	memset(figures, 0, FIGURES * sizeof(*figures));
 	for (unsigned i = 0; i < count; i++) {
-		const struct verdict *verdict = &verdicts[i];
+		const struct verdict *verdict = &verdicts[drawn[i]];
 
+		for (unsigned j = 0; j < RATIOS; j++)
+			ratios[j * count + i] = verdict->ratios[j];
 		requests += verdict->defaults.requests;
 		transmissions += verdict->defaults.transmissions;
 		dropped += verdict->defaults.dropped;
@@ -163,79 +152,40 @@ static void find_figures(struct verdict *verdicts, unsigned count, double figure
 		if (!verdict->done || *verdict->defaults.broken || *verdict->best.broken)
 			figures[BROKEN]++;
 	}
-	figures[DROPPED] = 100 * dropped / transmissions;
+	figures[DROPPED_ALL] = 100 * dropped / transmissions;
 	figures[EXTRA] = 100 * extra / requests;
-	qsort(verdicts, count, sizeof(*verdicts), compare_all);
-	figures[MEDIAN_ALL] = percentile(verdicts, count, 50)->ratio_all;
-	figures[NINETIETH_ALL] = percentile(verdicts, count, 90)->ratio_all;
-	figures[WORST_ALL] = percentile(verdicts, count, 100)->ratio_all;
-	qsort(verdicts, count, sizeof(*verdicts), compare_99);
-	figures[MEDIAN_99] = percentile(verdicts, count, 50)->ratio_99;
-	figures[NINETIETH_99] = percentile(verdicts, count, 90)->ratio_99;
-	figures[LATE_99] = percentile(verdicts, count, 97)->ratio_99;
-	figures[WORST_99] = percentile(verdicts, count, 100)->ratio_99;
-}
+	for (unsigned j = 0; j < RATIOS; j++)
+		qsort(ratios + j * count, count, sizeof(*ratios), compare_doubles);
+	for (unsigned i = 0; i < DROPPED_ALL; i++) {
+		unsigned place = count * bounds[i].percent / 100;
 
-static void print_verdict(const struct verdict *verdict)
-{
-	const struct result *result = &verdict->defaults;
-
-	printf("%-6llu %7.2f %7.2f %6.2f%% %+7.2f %6.2f%% ", (unsigned long long)verdict->seed,
-	       verdict->ratio_99, verdict->ratio_all, 100 * share_dropped(result),
-	       verdict->more_dropped,
-	       100.0 * result->extra / (result->requests ? result->requests : 1));
-	print_words(verdict->seed);
-}
-
-static void print_lines(const struct verdict *verdicts, unsigned count)
-{
-	printf("%-6s %7s %7s %7s %7s %7s\n", "seed", "99 %", "all", "dropped", "more", "extra");
-	for (unsigned i = 0; i < count; i++)
-		if (options->verbose || verdicts[i].ratio_99 > TO_EXPLAIN ||
-		    verdicts[i].more_dropped > bounds[MORE_DROPPED].bound)
-			print_verdict(&verdicts[i]);
-	for (unsigned i = 0; i < count; i++) {
-		if (*verdicts[i].defaults.broken)
-			printf("seed %llu: VIOLATED: %s\n",
-			       (unsigned long long)verdicts[i].seed,
-			       verdicts[i].defaults.broken);
-		if (*verdicts[i].best.broken)
-			printf("seed %llu: VIOLATED, with a fixed setting: %s\n",
-			       (unsigned long long)verdicts[i].seed, verdicts[i].best.broken);
+		figures[i] =
+			ratios[bounds[i].ratio * count + (place < count ? place : count - 1)];
 	}
-}
-
-static int compare_figures(const void *a, const void *b)
-{
-	double one = *(const double *)a, other = *(const double *)b;
-
-	return one < other ? -1 : one > other;
+	free(ratios);
 }
 
 /* Replaces the figures by those that are certain, but for those of any one fabric. */
-static void find_certain(const struct verdict *verdicts, unsigned count, uint64_t seed,
-			 double figures[FIGURES])
+static void find_certain(const struct verdict *verdicts, unsigned *drawn, unsigned count,
+			 uint64_t random, double figures[FIGURES])
 {
-	double(*all)[RESAMPLES] = calloc(FIGURES, sizeof(*all));
-	struct verdict *drawn = calloc(count, sizeof(*drawn));
-	double resampled[FIGURES];
+	double(*all)[RESAMPLES] = calloc(FIGURES, sizeof(*all)), resampled[FIGURES];
 
-	if (!all || !drawn)
+	if (!all)
 		abort();
 	for (unsigned i = 0; i < RESAMPLES; i++) {
 		for (unsigned j = 0; j < count; j++)
-			drawn[j] = verdicts[random_next(&seed) % count];
-		find_figures(drawn, count, resampled);
+			drawn[j] = (unsigned)(random_next(&random) % count);
+		find_figures(verdicts, drawn, count, resampled);
 		for (unsigned j = 0; j < FIGURES; j++)
 			all[j][i] = resampled[j];
 	}
 	for (unsigned i = 0; i < FIGURES; i++) {
 		if (i == MORE_DROPPED || i == BROKEN)
 			continue;
-		qsort(all[i], RESAMPLES, sizeof(all[i][0]), compare_figures);
+		qsort(all[i], RESAMPLES, sizeof(all[i][0]), compare_doubles);
 		figures[i] = all[i][RANK];
 	}
-	free(drawn);
 	free(all);
 }
 
@@ -265,109 +215,84 @@ static unsigned print_figures(const double figures[FIGURES], const double judged
 	return failed;
 }
 
-/* Sorts the verdicts. Without a seed, they are of fixed seeds. Returns the number of failures.
- */
-static unsigned judge_all(struct verdict *verdicts, uint64_t count, const uint64_t *first)
+static unsigned print_all(struct verdict *verdicts, unsigned count, bool certain, bool verbose)
 {
-	double figures[FIGURES], certain[FIGURES];
+	unsigned *drawn = calloc(count, sizeof(*drawn)), failed;
+	double figures[FIGURES], judged[FIGURES];
 
-	if (!count)
-		return 0;
-	find_figures(verdicts, (unsigned)count, figures);
-	print_lines(verdicts, (unsigned)count);
-	if (!first)
-		return print_figures(figures, figures);
-	memcpy(certain, figures, sizeof(certain));
-	find_certain(verdicts, (unsigned)count, *first, certain);
-	return print_figures(figures, certain);
-}
-
-static void save_all(const struct verdict *verdicts, unsigned count)
-{
-	struct fabric fabric;
-
+	if (!drawn)
+		abort();
+	qsort(verdicts, count, sizeof(*verdicts), compare_verdicts);
+	printf("%-6s %7s %7s %7s %7s %7s\n", "seed", "99 %", "all", "dropped", "more", "extra");
 	for (unsigned i = 0; i < count; i++) {
-		fabric_draw(&fabric, verdicts[i].seed);
-		if (verdicts[i].done)
-			best_save(&fabric, &verdicts[i].best);
+		drawn[i] = i;
+		if (verbose || verdicts[i].ratios[OF_99] > TO_EXPLAIN ||
+		    verdicts[i].more_dropped > bounds[MORE_DROPPED].bound)
+			print_verdict(&verdicts[i]);
+		if (*verdicts[i].defaults.broken)
+			printf("    VIOLATED: %s\n", verdicts[i].defaults.broken);
+		if (*verdicts[i].best.broken)
+			printf("    VIOLATED, with a fixed setting: %s\n",
+			       verdicts[i].best.broken);
 	}
+	find_figures(verdicts, drawn, count, figures);
+	memcpy(judged, figures, sizeof(judged));
+	if (certain)
+		find_certain(verdicts, drawn, count, first_seed, judged);
+	failed = print_figures(figures, certain ? judged : figures);
+	free(drawn);
+	return failed;
 }
 
-unsigned judge_random(const struct random_options *with)
-{
-	unsigned count = (unsigned)(with->fixed_seeds + with->count), failed;
-	struct verdict *verdicts;
+/* --- the file of the results of fixed settings ------------------------------------ */
 
-	options = with;
+/* The file has the seed of the first one, and one for each fabric. */
+static struct best *read_cache(const char *path, unsigned count)
+{
+	struct best *bests = calloc(count, sizeof(*bests));
+	FILE *file = fopen(path, "r");
+	uint64_t seed = 0;
+
+	if (!file || !bests || fread(&seed, sizeof(seed), 1, file) != 1 || seed != first_seed ||
+	    fread(bests, sizeof(*bests), count, file) != count) {
+		free(bests);
+		bests = NULL;
+	}
+	if (file)
+		fclose(file);
+	return bests;
+}
+
+static void write_cache(const char *path, const struct verdict *verdicts, unsigned count)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file || fwrite(&first_seed, sizeof(first_seed), 1, file) != 1)
+		perror(path);
+	for (unsigned i = 0; file && i < count; i++)
+		fwrite(&verdicts[i].best, sizeof(verdicts[i].best), 1, file);
+	if (file)
+		fclose(file);
+}
+
+unsigned judge_random(uint64_t first, unsigned count, bool certain, bool verbose,
+		      const char *cache)
+{
+	struct verdict *verdicts;
+	struct best *bests;
+	unsigned failed;
+
 	if (!count)
 		return 0;
-	verdicts =
-		workers_run(count, with->processes, sizeof(*verdicts), judge_job, tell_crash);
-	save_all(verdicts, count);
-	if (with->fixed_seeds)
-		printf("random fabrics: seeds 1 to %llu\n",
-		       (unsigned long long)with->fixed_seeds);
-	failed = judge_all(verdicts, with->fixed_seeds, NULL);
-	if (with->count)
-		printf("random fabrics: %llu from seed %llu on; judged is what is certain\n",
-		       (unsigned long long)with->count, (unsigned long long)with->seed);
-	failed += judge_all(verdicts + with->fixed_seeds, with->count, &with->seed);
-	workers_free(verdicts, count, sizeof(*verdicts));
-	return failed + crashes;
-}
-
-/* --- one fabric in detail ------------------------------------------------------- */
-
-#define SAMPLES 500
-
-static void print_result(const char *name, const struct result *result)
-{
-	printf("%-16s 99 %% %.6f s, all %.6f s, end %.3f s; %u requests, %u MADs, %u dropped "
-	       "(%.2f %%), %u lost, %u to dead nodes, %u extra, %u failed, %u crowded\n",
-	       name, result->t99, result->tall, result->end, result->requests,
-	       result->transmissions, result->dropped, 100 * share_dropped(result),
-	       result->lost, result->to_dead, result->extra, result->failed, result->crowded);
-	if (*result->broken)
-		printf("VIOLATED: %s\n", result->broken);
-}
-
-static void write_samples(const struct fabric *fabric, struct run_options run_options,
-			  const struct result *result, const char *path)
-{
-	struct result sampled;
-
-	run_options.samples = fopen(path, "w");
-	if (!run_options.samples) {
-		perror(path);
-		return;
-	}
-	run_options.sample_every = (int64_t)(result->tall * 1e9 / SAMPLES);
-	fprintf(run_options.samples, "# seconds window in_flight queued dropped\n");
-	run(fabric, &run_options, &sampled);
-	fclose(run_options.samples);
-}
-
-unsigned judge_one(const struct fabric *fabric, unsigned window, unsigned limit,
-		   const char *samples)
-{
-	const struct run_options run_options = {.window = window, .limit = limit};
-	struct verdict verdict = {0};
-	struct result result;
-
-	run(fabric, &run_options, &result);
-	print_result(window ? "fixed setting" : "defaults", &result);
-	if (samples)
-		write_samples(fabric, run_options, &result, samples);
-	if (window)
-		return *result.broken != 0;
-	judge(fabric, &verdict);
-	printf("best fixed       99 %% %.6f s (window %u, limit %u), all %.6f s (window %u, "
-	       "limit "
-	       "%u), %.2f %% dropped%s\n",
-	       verdict.best.t99, verdict.best.for_99.window, verdict.best.for_99.limit,
-	       verdict.best.tall, verdict.best.for_all.window, verdict.best.for_all.limit,
-	       100 * verdict.best.dropped,
-	       verdict.best.polite ? "" : "; no setting drops at most 1 %");
-	printf("ratio            99 %% %.2f, all %.2f\n", verdict.ratio_99, verdict.ratio_all);
-	return *result.broken != 0;
+	first_seed = first;
+	cached = bests = cache ? read_cache(cache, count) : NULL;
+	verdicts = run_jobs(count, sizeof(*verdicts), judge_job, name_job);
+	if (cache && !bests)
+		write_cache(cache, verdicts, count);
+	printf("random fabrics: %u from seed %llu on%s\n", count, (unsigned long long)first,
+	       certain ? "; judged is what is certain" : "");
+	failed = print_all(verdicts, count, certain, verbose);
+	free_results(verdicts, count, sizeof(*verdicts));
+	free(bests);
+	return failed;
 }

@@ -2,24 +2,26 @@
 
 /* Runs the library on the device, through its public calls, and watches it. */
 
+#include "judge.h"
 #include "port_state.h"
-#include "run.h"
-
-#include "device.h"
 
 #include <errno.h>
+#include <infiniband/mad_async.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* No run takes so long. */
-#define LONGEST     (4000 * INT64_C(1000) * MS)
+#define LONGEST      (4000 * SECOND)
 /* The library is watched so long after the end. */
-#define AFTERWARDS  (5000 * MS)
+#define AFTERWARDS   (5 * SECOND)
 /* The statistics are checked at each so many polls. */
-#define CHECK_EVERY 16
+#define CHECK_EVERY  16
 /* Turns of all hosts without time passing. */
-#define MOST_TURNS  1000000
+#define MOST_TURNS   1000000
+#define SAMPLE_EVERY MS
+
+const struct run_options defaults;
 
 static struct {
 	struct fabric fabric;
@@ -29,9 +31,9 @@ static struct {
 	struct mad_async *engines[MOST_HOSTS];
 	ib_rpc_t rpc;
 	ib_portid_t to;
-	unsigned polls, dropped;
+	unsigned polls;
 	int64_t sample_at;
-	bool stopped, aborted, stuck;
+	bool stopped, aborted;
 } state;
 
 static mad_async_fn completed;
@@ -47,31 +49,25 @@ static void stop(void)
 		mad_async_stop(state.engines[i]);
 }
 
-static bool is_beyond(void)
-{
-	const struct run_options *options = &state.options;
-
-	return (options->abort_at && model_now() > options->abort_at) ||
-	       (options->most_dropped && state.dropped > options->most_dropped);
-}
-
 /* Stops the run if it is to be aborted or something was violated. */
 static bool watch(void)
 {
+	const struct run_options *options = &state.options;
+
 	if (model_now() > LONGEST)
 		account_violation("requests are open after %lld s",
-				  (long long)(LONGEST / MS / 1000));
-	if (is_beyond())
+				  (long long)(LONGEST / SECOND));
+	if ((options->abort_at && model_now() > options->abort_at) ||
+	    (options->most_dropped && tally.result.dropped > options->most_dropped))
 		state.aborted = true;
-	if (state.aborted || account_broken() ||
-	    (state.options.quick && account_living_are_complete()))
+	if (state.aborted || *tally.result.broken || (options->quick && !tally.living_left))
 		stop();
 	return state.stopped;
 }
 
 /* --- statistics ----------------------------------------------------------------- */
 
-struct mad_async_stats run_stats(unsigned host)
+static struct mad_async_stats stats_of(unsigned host)
 {
 	struct mad_async_stats stats = {0};
 
@@ -82,14 +78,14 @@ struct mad_async_stats run_stats(unsigned host)
 
 unsigned run_window(void)
 {
-	struct mad_async_stats stats = run_stats(0);
+	struct mad_async_stats stats = stats_of(0);
 
 	return state.fabric.kind == SMP ? stats.smp.window : stats.gmp.window;
 }
 
 static void check_stats(unsigned host)
 {
-	struct mad_async_stats stats = run_stats(host);
+	struct mad_async_stats stats = stats_of(host);
 	unsigned open = account_open(host);
 
 	if (stats.in_flight > open || stats.queued > open)
@@ -108,16 +104,14 @@ static void sample(void)
 
 	if (!state.options.samples || model_now() < state.sample_at || account_is_finished())
 		return;
-	stats = run_stats(0);
+	stats = stats_of(0);
 	flow = state.fabric.kind == SMP ? &stats.smp : &stats.gmp;
-	fprintf(state.options.samples, "%.6f %u %u %u %u\n", (double)model_now() * 1e-9,
-		flow->window, flow->in_flight, stats.queued, state.dropped);
-	state.sample_at = model_now() + state.options.sample_every;
+	fprintf(state.options.samples, "%.6f %u %u %u\n", (double)model_now() * 1e-9,
+		flow->window, flow->in_flight, tally.result.dropped);
+	state.sample_at = model_now() + SAMPLE_EVERY;
 }
 
-/* --- hooks of the device -------------------------------------------------------- */
-
-static bool polled(void)
+bool run_polled(void)
 {
 	if (++state.polls % CHECK_EVERY == 0 && !state.stopped)
 		for (unsigned i = 0; i < state.hosts; i++)
@@ -126,18 +120,10 @@ static bool polled(void)
 	return watch();
 }
 
-static void stuck(void)
+void run_stuck(void)
 {
 	account_violation("nothing will ever happen, but requests are open");
-	state.stuck = true;
 	stop();
-}
-
-static void lost(const struct packet *packet, enum fate fate)
-{
-	if (fate == DROPPED_BY_QUEUE || fate == DROPPED_BY_NODE)
-		state.dropped++;
-	account_lost(packet, fate);
 }
 
 /* --- requests ------------------------------------------------------------------- */
@@ -208,6 +194,12 @@ void run_submit(unsigned count)
 
 /* --- the loop of several hosts -------------------------------------------------- */
 
+/* Moves the clock to the next event, but not beyond that time. */
+static void wait_for_event(int64_t until)
+{
+	model_advance(model_next() < until ? model_next() : until);
+}
+
 static unsigned open_requests(void)
 {
 	unsigned open = 0;
@@ -233,7 +225,7 @@ static int process_all(void)
 				least = ms;
 		}
 		if (model_now() == started && ++turns > MOST_TURNS)
-			stuck();
+			run_stuck();
 	} while (!watch() && (!least || device_has_message()));
 	return least == INT_MAX ? -1 : least;
 }
@@ -245,107 +237,74 @@ static void run_all(int64_t until, bool to_the_end)
 
 	while (!state.stopped && (to_the_end || open_requests())) {
 		ms = process_all();
-		polled();
+		run_polled();
 		next = ms < 0 ? until : model_now() + ms * MS;
 		if (to_the_end && model_now() >= until)
 			return;
 		if (next > until)
 			next = until;
 		if (next == NO_TIME && model_next() == NO_TIME && open_requests())
-			stuck();
+			run_stuck();
 		else if (open_requests() || to_the_end)
-			device_wait(next);
+			wait_for_event(next);
 	}
-}
-
-/* --- the loop of one host ------------------------------------------------------- */
-
-static void run_one(int64_t until)
-{
-	int64_t ms;
-	int ret;
-
-	if (until == NO_TIME) {
-		ret = mad_async_wait(state.engines[0], -1);
-	} else {
-		ms = (until - model_now() + MS - 1) / MS;
-		ret = mad_async_wait(state.engines[0], ms > 0 ? (int)ms : 0);
-	}
-	if (ret < 0 && ret != -ETIMEDOUT && !state.stopped)
-		account_violation("mad_async_run: %s", strerror(-ret));
 }
 
 void run_until(int64_t until)
 {
 	if (state.stopped)
 		return;
-	if (state.hosts > 1)
+	if (state.hosts > 1) {
 		run_all(until, false);
-	else
-		run_one(until);
+	} else {
+		int64_t ms = until > model_now() ? (until - model_now() + MS - 1) / MS : 0;
+		int ret = mad_async_wait(state.engines[0], until == NO_TIME ? -1 : (int)ms);
+
+		if (ret < 0 && ret != -ETIMEDOUT && !state.stopped)
+			account_violation("mad_async_wait: %s", strerror(-ret));
+	}
 	while (until != NO_TIME && model_now() < until && !state.stopped)
-		device_wait(until);
+		wait_for_event(until);
 }
 
 /* --- kinds of work -------------------------------------------------------------- */
 
-static void run_bursts(void)
+static void run_work(void)
 {
+	uint8_t data[IB_SMP_DATA_SIZE];
 	int64_t next = model_now();
+	ib_portid_t to = state.to;
+	uint32_t request;
+	unsigned node;
 
-	while (account_can_submit(0) && !state.stopped) {
+	switch (state.fabric.work) {
+	case AT_ONCE:
+		run_submit(state.fabric.requests);
+		break;
+	case CHAINS:
 		run_submit(state.fabric.open);
-		next += (int64_t)(state.fabric.every_ms * MS);
-		run_until(next);
+		break;
+	case BURSTS:
+		while (account_can_submit(0) && !state.stopped) {
+			run_submit(state.fabric.open);
+			next += (int64_t)(state.fabric.every_ms * MS);
+			run_until(next);
+		}
+		break;
+	case BLOCKING:
+		while (account_can_submit(0) && !watch()) {
+			request = account_submit(0, &node);
+			to.lid = (int)node + 1;
+			account_complete(request,
+					 smp_query_via(data, &to, IB_ATTR_NODE_INFO, request, 0,
+						       state.ports[0]) != NULL);
+		}
+		return;
 	}
 	run_until(NO_TIME);
 }
 
-static void run_blocking(void)
-{
-	uint8_t data[IB_SMP_DATA_SIZE];
-	ib_portid_t to = state.to;
-	unsigned node;
-	uint32_t request;
-
-	while (account_can_submit(0) && !watch()) {
-		request = account_submit(0, &node);
-		to.lid = (int)node + 1;
-		account_complete(request, smp_query_via(data, &to, IB_ATTR_NODE_INFO, request,
-							0, state.ports[0]) != NULL);
-	}
-}
-
-static void run_work(void)
-{
-	switch (state.fabric.work) {
-	case AT_ONCE:
-		run_submit(state.fabric.requests);
-		run_until(NO_TIME);
-		break;
-	case CHAINS:
-		run_submit(state.fabric.open);
-		run_until(NO_TIME);
-		break;
-	case BURSTS:
-		run_bursts();
-		break;
-	case BLOCKING:
-		run_blocking();
-		break;
-	}
-}
-
 /* --- start and end -------------------------------------------------------------- */
-
-static void set_options(struct ibmad_port *port)
-{
-	mad_rpc_set_timeout(port, (int)state.fabric.timeout_ms);
-	mad_rpc_set_retries(port, (int)state.fabric.attempts);
-	mad_port_set(port, MAD_PORT_SMP_WINDOW, state.options.window);
-	mad_port_set(port, MAD_PORT_GMP_WINDOW, state.options.window);
-	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, state.options.limit);
-}
 
 static void open_host(unsigned host)
 {
@@ -356,7 +315,11 @@ static void open_host(unsigned host)
 		perror("mad_rpc_open_port");
 		exit(2);
 	}
-	set_options(state.ports[host]);
+	mad_rpc_set_timeout(state.ports[host], (int)state.fabric.timeout_ms);
+	mad_rpc_set_retries(state.ports[host], (int)state.fabric.attempts);
+	mad_port_set(state.ports[host], MAD_PORT_SMP_WINDOW, state.options.window);
+	mad_port_set(state.ports[host], MAD_PORT_GMP_WINDOW, state.options.window);
+	mad_port_set(state.ports[host], MAD_PORT_DESTINATION_LIMIT, state.options.limit);
 	if (state.fabric.work == BLOCKING)
 		return;
 	state.engines[host] = mad_async_create(state.ports[host]);
@@ -368,21 +331,12 @@ static void open_host(unsigned host)
 
 void run_start(const struct fabric *fabric, const struct run_options *options)
 {
-	static const struct device_hooks hooks = {
-		.written = account_written,
-		.read = account_read,
-		.lost = lost,
-		.arrived = account_arrived,
-		.polled = polled,
-		.stuck = stuck,
-	};
-
 	memset(&state, 0, sizeof(state));
 	state.fabric = *fabric;
 	state.options = *options;
-	state.hosts = fabric->hosts ? fabric->hosts : 1;
+	state.hosts = host_count(fabric);
 	account_start(fabric);
-	device_start(fabric, &hooks);
+	device_start(fabric);
 	prepare_request();
 	for (unsigned i = 0; i < state.hosts; i++)
 		open_host(i);
@@ -394,14 +348,14 @@ static void watch_afterwards(void)
 	if (state.stopped || state.fabric.work == BLOCKING)
 		return;
 	for (unsigned i = 0; i < state.hosts; i++) {
-		struct mad_async_stats stats = run_stats(i);
+		struct mad_async_stats stats = stats_of(i);
 
 		check_stats(i);
 		if (stats.smp.in_flight || stats.gmp.in_flight)
 			account_violation("after the end, %u SMPs and %u GMPs are in flight",
 					  stats.smp.in_flight, stats.gmp.in_flight);
 	}
-	account_close();
+	tally.closed = true;
 	run_all(model_now() + AFTERWARDS, true);
 }
 
@@ -410,15 +364,14 @@ void run_end(struct result *result)
 	if (!state.stopped && !account_is_finished())
 		account_violation("the run ended, but requests are open");
 	watch_afterwards();
-	account_figures(result);
-	result->aborted = state.aborted;
 	state.stopped = true;
 	for (unsigned i = 0; i < state.hosts; i++) {
 		mad_async_free(state.engines[i]);
 		mad_rpc_close_port(state.ports[i]);
 	}
-	account_end();
-	device_end();
+	account_end(result);
+	result->aborted = state.aborted;
+	model_end();
 }
 
 void run(const struct fabric *fabric, const struct run_options *options, struct result *result)

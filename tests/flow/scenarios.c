@@ -2,38 +2,23 @@
 
 /* Measures the named scenarios. */
 
-#include "scenarios.h"
+#include "judge.h"
 
-#include "best.h"
-#include "workers.h"
-
-#include <limits.h>
-#include <malloc.h>
-#include <stdio.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#define SECOND    (1000 * MS)
-#define LINE      200
-#define MOST_ROWS 128
-
-struct outcome {
-	bool done, beyond;
-	double known; /* the figure is beyond its bound, but at most this; 0: it is not */
-	char text[LINE];
-	char broken[SENTENCE];
-	/* the best setting, to be saved */
-	bool has_best;
-	struct best best;
-};
-
-static const struct run_options defaults;
 
 static void note_broken(struct outcome *outcome, const char *broken)
 {
 	if (*broken && !*outcome->broken)
-		snprintf(outcome->broken, sizeof(outcome->broken), "%s", broken);
+		memcpy(outcome->broken, broken, sizeof(outcome->broken));
+}
+
+static void run_and_note(const struct fabric *fabric, struct outcome *outcome,
+			 struct result *result)
+{
+	run(fabric, &defaults, result);
+	note_broken(outcome, result->broken);
 }
 
 /* Judges a figure. */
@@ -47,32 +32,38 @@ static void compare(struct outcome *outcome, double figure, double bound, double
 		outcome->known = known;
 }
 
+static void __attribute__((format(printf, 2, 3)))
+say(struct outcome *outcome, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(outcome->text, sizeof(outcome->text), format, arguments);
+	va_end(arguments);
+}
+
 /* --- beside the best fixed setting ---------------------------------------------- */
 
-static void beside_best(const struct scenario *scenario, struct outcome *outcome)
+void beside_best(const struct scenario *scenario, struct outcome *outcome)
 {
 	const struct fabric *fabric = &scenario->fabric;
-	struct best *best = &outcome->best;
 	double ratio_99, ratio_all, dropped;
 	struct result result;
+	struct best best;
 
-	if (!best_cached(fabric, best))
-		best_find(fabric, best);
-	outcome->has_best = true;
-	run(fabric, &defaults, &result);
-	ratio_99 = ratio_to(fabric, result.t99, best->t99);
-	ratio_all = ratio_to(fabric, result.tall, best->tall);
+	best_find(fabric, &best);
+	run_and_note(fabric, outcome, &result);
+	note_broken(outcome, best.broken);
+	ratio_99 = ratio_to(fabric, result.t99, best.t99);
+	ratio_all = ratio_to(fabric, result.tall, best.tall);
 	dropped = 100 * share_dropped(&result);
 	compare(outcome, ratio_99, scenario->bound, scenario->known);
 	compare(outcome, ratio_all, scenario->bound, scenario->known);
 	compare(outcome, dropped, scenario->most_dropped, scenario->known_dropped);
-	snprintf(outcome->text, sizeof(outcome->text),
-		 "%7.4f /%7.4f =%6.2f %8.4f /%8.4f =%6.2f %5.2f%% (%.2f%%) %5.3f  %u,%u",
-		 result.t99, best->t99, ratio_99, result.tall, best->tall, ratio_all, dropped,
-		 100 * best->dropped, (double)result.transmissions / result.requests,
-		 best->for_99.window, best->for_99.limit);
-	note_broken(outcome, result.broken);
-	note_broken(outcome, best->broken);
+	say(outcome, "%7.4f /%7.4f =%6.2f %8.4f /%8.4f =%6.2f %5.2f%% (%.2f%%) %5.3f  %u,%u",
+	    result.t99, best.t99, ratio_99, result.tall, best.tall, ratio_all, dropped,
+	    100 * best.dropped, (double)result.transmissions / result.requests,
+	    best.for_99.window, best.for_99.limit);
 }
 
 /* --- recovery ------------------------------------------------------------------- */
@@ -80,53 +71,14 @@ static void beside_best(const struct scenario *scenario, struct outcome *outcome
 #define LEAST_RECOVERY SECOND
 #define ROUND_TRIPS    50
 
-/* The end of the last trouble. */
-static int64_t end_of_troubles(const struct fabric *fabric)
-{
-	double end = 0;
-
-	for (unsigned i = 0; i < MOST_TROUBLES; i++)
-		if (fabric->troubles[i].at_ms + fabric->troubles[i].ms > end)
-			end = fabric->troubles[i].at_ms + fabric->troubles[i].ms;
-	return (int64_t)(end * MS);
-}
-
-/* The fabric after its troubles, from the start on. */
-static struct fabric fabric_afterwards(struct fabric fabric)
-{
-	for (unsigned i = 0; i < MOST_TROUBLES; i++)
-		if (fabric.troubles[i].kind == STEP)
-			fabric.troubles[i].at_ms = 0;
-		else
-			fabric.troubles[i] = (struct trouble){0};
-	return fabric;
-}
-
-static double factor_of(const struct fabric *fabric)
-{
-	double factor = 1;
-
-	for (unsigned i = 0; i < MOST_TROUBLES; i++)
-		if (fabric->troubles[i].kind == STEP)
-			factor *= fabric->troubles[i].factor;
-	return factor;
-}
-
 /* Responses a second from a time on, for some time. */
 static double rate(int64_t from, int64_t ns)
 {
 	unsigned responses = 0;
 
-	for (int64_t at = from; at < from + ns; at += INTERVAL)
-		responses += account_responses((unsigned)(at / INTERVAL));
+	for (int64_t i = 0; i < ns / INTERVAL && from / INTERVAL + i < INTERVALS; i++)
+		responses += tally.responses[from / INTERVAL + i];
 	return responses * ((double)SECOND / (double)ns);
-}
-
-static void start_chains(const struct fabric *fabric)
-{
-	run_start(fabric, &defaults);
-	run_submit(fabric->open);
-	run_until(NO_TIME);
 }
 
 /* Seconds after the troubles until four fifths of a rate are reached, for 100 ms; or -1. */
@@ -138,37 +90,56 @@ static double reached_after(int64_t after, double fresh)
 	return -1;
 }
 
-static void recovery(const struct scenario *scenario, struct outcome *outcome)
+/* Runs the work without end, but does not close the account. */
+static void run_chains(const struct fabric *fabric)
+{
+	run_start(fabric, &defaults);
+	run_submit(fabric->open);
+	run_until(NO_TIME);
+}
+
+void recovery(const struct scenario *scenario, struct outcome *outcome)
 {
 	const struct fabric *fabric = &scenario->fabric;
-	struct fabric afterwards = fabric_afterwards(*fabric);
-	int64_t end = end_of_troubles(fabric), wait = LEAST_RECOVERY, round_trips;
-	double fresh, recovered, after;
+	double fresh, recovered, after, end_ms = 0, factor = 1;
+	struct fabric afterwards = *fabric; /* from the start on */
+	int64_t wait = LEAST_RECOVERY, round_trips, end;
 	struct result result;
 
-	round_trips =
-		(int64_t)(ROUND_TRIPS * fabric_median_rtt_us(fabric) * factor_of(fabric) * US);
+	for (unsigned i = 0; i < MOST_TROUBLES; i++) {
+		struct trouble *trouble = &afterwards.troubles[i];
+
+		if (trouble->at_ms + trouble->ms > end_ms)
+			end_ms = trouble->at_ms + trouble->ms;
+		if (trouble->kind == STEP) {
+			factor *= trouble->factor;
+			trouble->at_ms = 0;
+		} else {
+			*trouble = (struct trouble){0};
+		}
+	}
+	end = (int64_t)(end_ms * MS);
+	round_trips = (int64_t)(ROUND_TRIPS * fabric_median_rtt_us(fabric) * factor * US);
 	if (round_trips > wait)
 		wait = round_trips;
-	start_chains(&afterwards);
+	run_chains(&afterwards);
 	fresh = rate(wait, SECOND);
 	run_end(&result);
 	note_broken(outcome, result.broken);
-	start_chains(fabric);
+	run_chains(fabric);
 	recovered = rate(end + wait, SECOND);
 	after = reached_after(end, fresh);
 	run_end(&result);
 	note_broken(outcome, result.broken);
 	outcome->beyond = recovered * scenario->bound < fresh;
-	snprintf(outcome->text, sizeof(outcome->text),
-		 "%.0f a second %.2f s afterwards, fresh %.0f: %.2f; 80 %% %s %.2f s",
-		 recovered, (double)wait / SECOND, fresh, recovered / fresh,
-		 after < 0 ? "never:" : "after", after);
+	say(outcome, "%.0f a second %.2f s afterwards, fresh %.0f: %.2f; 80 %% %s %.2f s",
+	    recovered, (double)wait / SECOND, fresh, recovered / fresh,
+	    after < 0 ? "never:" : "after", after);
 }
 
 /* --- a window that is seldom used ----------------------------------------------- */
 
-static void idle(const struct scenario *scenario, struct outcome *outcome)
+void idle(const struct scenario *scenario, struct outcome *outcome)
 {
 	struct fabric fabric = scenario->fabric;
 	unsigned before, after, few = 300;
@@ -187,27 +158,24 @@ static void idle(const struct scenario *scenario, struct outcome *outcome)
 	run_end(&result);
 	note_broken(outcome, result.broken);
 	outcome->beyond = before > scenario->bound * after;
-	snprintf(outcome->text, sizeof(outcome->text), "window %u before, %u after", before,
-		 after);
+	say(outcome, "window %u before, %u after", before, after);
 }
 
 /* --- dead nodes ----------------------------------------------------------------- */
 
-static void whole_time(const struct scenario *scenario, struct outcome *outcome)
+void whole_time(const struct scenario *scenario, struct outcome *outcome)
 {
 	struct result result;
 
-	run(&scenario->fabric, &defaults, &result);
-	note_broken(outcome, result.broken);
+	run_and_note(&scenario->fabric, outcome, &result);
 	outcome->beyond = result.end > scenario->bound;
-	snprintf(outcome->text, sizeof(outcome->text),
-		 "%.3f s (bound %.1f), %.4f s for 99 %% of the living", result.end,
-		 scenario->bound, result.t99);
+	say(outcome, "%.3f s (bound %.1f), %.4f s for 99 %% of the living", result.end,
+	    scenario->bound, result.t99);
 }
 
 #define LIVING_SEEDS 20
 
-static void living(const struct scenario *scenario, struct outcome *outcome)
+void living(const struct scenario *scenario, struct outcome *outcome)
 {
 	struct fabric fabric = scenario->fabric;
 	struct result result;
@@ -215,14 +183,12 @@ static void living(const struct scenario *scenario, struct outcome *outcome)
 
 	for (unsigned i = 0; i < LIVING_SEEDS; i++) {
 		fabric.seed = i + 1;
-		run(&fabric, &defaults, &result);
-		note_broken(outcome, result.broken);
+		run_and_note(&fabric, outcome, &result);
 		if (result.tall > worst)
 			worst = result.tall;
 	}
 	compare(outcome, worst, scenario->bound, scenario->known);
-	snprintf(outcome->text, sizeof(outcome->text), "%.3f s (bound %.2f)", worst,
-		 scenario->bound);
+	say(outcome, "%.3f s (bound %.2f)", worst, scenario->bound);
 }
 
 #define MOST_PROBES  200 /* MADs a second */
@@ -235,16 +201,16 @@ static unsigned most_written(void)
 	unsigned most = 0, sum = 0;
 
 	for (unsigned i = first; i < INTERVALS; i++) {
-		sum += account_written_in(i);
+		sum += tally.written[i];
 		if (i >= first + second)
-			sum -= account_written_in(i - second);
+			sum -= tally.written[i - second];
 		if (sum > most)
 			most = sum;
 	}
 	return most;
 }
 
-static void probing(const struct scenario *scenario, struct outcome *outcome)
+void probing(const struct scenario *scenario, struct outcome *outcome)
 {
 	struct result result;
 	unsigned most;
@@ -256,23 +222,13 @@ static void probing(const struct scenario *scenario, struct outcome *outcome)
 	run_end(&result);
 	note_broken(outcome, result.broken);
 	outcome->beyond = result.end > scenario->bound || most > MOST_PROBES;
-	snprintf(outcome->text, sizeof(outcome->text),
-		 "%.1f s (bound %.0f), at most %u MADs a second (bound %u), %u in all",
-		 result.end, scenario->bound, most, MOST_PROBES, result.transmissions);
+	say(outcome, "%.1f s (bound %.0f), at most %u MADs a second (bound %u), %u in all",
+	    result.end, scenario->bound, most, MOST_PROBES, result.transmissions);
 }
 
 /* --- the other measures --------------------------------------------------------- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-	double one = *(const double *)a, other = *(const double *)b;
-
-	return one < other ? -1 : one > other;
-}
-
-/*
- * Which host finds the queue full, and when, is chance: one seed says little.
- */
+/* Which host finds the queue full, and when, is chance: one seed says little. */
 #define HOST_SEEDS 9
 #define END_SEEDS  100
 
@@ -287,7 +243,7 @@ static double slowest_host(const struct fabric *fabric, struct result *result)
 	       (result->host_tall[(count - 1) / 2] + result->host_tall[count / 2]);
 }
 
-static void hosts(const struct scenario *scenario, struct outcome *outcome)
+void hosts(const struct scenario *scenario, struct outcome *outcome)
 {
 	struct fabric fabric = scenario->fabric;
 	double ratios[HOST_SEEDS], dropped = 0;
@@ -301,12 +257,11 @@ static void hosts(const struct scenario *scenario, struct outcome *outcome)
 	}
 	qsort(ratios, HOST_SEEDS, sizeof(*ratios), compare_doubles);
 	compare(outcome, ratios[HOST_SEEDS / 2], scenario->bound, scenario->known);
-	snprintf(outcome->text, sizeof(outcome->text),
-		 "the slowest to the median: %.2f, worst of %u seeds %.2f; %.2f %% dropped",
-		 ratios[HOST_SEEDS / 2], HOST_SEEDS, ratios[HOST_SEEDS - 1], dropped);
+	say(outcome, "the slowest to the median: %.2f, worst of %u seeds %.2f; %.2f %% dropped",
+	    ratios[HOST_SEEDS / 2], HOST_SEEDS, ratios[HOST_SEEDS - 1], dropped);
 }
 
-static void one_each(const struct scenario *scenario, struct outcome *outcome)
+void one_each(const struct scenario *scenario, struct outcome *outcome)
 {
 	const struct run_options one = {.limit = 1};
 	struct result result;
@@ -314,16 +269,15 @@ static void one_each(const struct scenario *scenario, struct outcome *outcome)
 	run(&scenario->fabric, &one, &result);
 	note_broken(outcome, result.broken);
 	outcome->beyond = result.crowded > scenario->bound;
-	snprintf(outcome->text, sizeof(outcome->text),
-		 "%u requests were sent to a node that had one; %.3f s", result.crowded,
-		 result.end);
+	say(outcome, "%u requests were sent to a node that had one; %.3f s", result.crowded,
+	    result.end);
 }
 
 /*
  * Random fabrics, half of which are dead, with attempts of random length and number. The
  * account says whether a request ended late.
  */
-static void ends(const struct scenario *scenario, struct outcome *outcome)
+void ends(const struct scenario *scenario, struct outcome *outcome)
 {
 	struct result result;
 	struct fabric fabric;
@@ -337,104 +291,64 @@ static void ends(const struct scenario *scenario, struct outcome *outcome)
 		fabric.requests = scenario->fabric.requests;
 		if (random_next(&random) % 2)
 			fabric.dead_share = 1;
-		run(&fabric, &defaults, &result);
-		note_broken(outcome, result.broken);
+		run_and_note(&fabric, outcome, &result);
 	}
-	snprintf(outcome->text, sizeof(outcome->text), "%u random fabrics", END_SEEDS);
+	say(outcome, "%u random fabrics", END_SEEDS);
 }
 
-static void calls(const struct scenario *scenario, struct outcome *outcome)
+void calls(const struct scenario *scenario, struct outcome *outcome)
 {
 	const struct fabric *fabric = &scenario->fabric;
 	struct result result;
 	double usual;
 
-	run(fabric, &defaults, &result);
-	note_broken(outcome, result.broken);
+	run_and_note(fabric, outcome, &result);
 	usual = fabric->requests * fabric_median_rtt_us(fabric) * 1e-6;
 	outcome->beyond = result.end > scenario->bound * usual || result.failed;
-	snprintf(outcome->text, sizeof(outcome->text), "%.3f s, round trips %.3f s: %.2f",
-		 result.end, usual, result.end / usual);
+	say(outcome, "%.3f s, round trips %.3f s: %.2f", result.end, usual, result.end / usual);
 }
 
-static void seconds(const struct scenario *scenario, struct outcome *outcome)
+void seconds(const struct scenario *scenario, struct outcome *outcome)
 {
 	struct result result;
 
-	run(&scenario->fabric, &defaults, &result);
-	note_broken(outcome, result.broken);
-	snprintf(outcome->text, sizeof(outcome->text), "%.3f s for 99 %%, %.3f s for all",
-		 result.t99, result.tall);
-}
-
-static double processor_us(const struct fabric *fabric)
-{
-	struct timespec from, to;
-	struct result result;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
-	run(fabric, &defaults, &result);
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
-	return ((double)(to.tv_sec - from.tv_sec) * 1e6 +
-		(double)(to.tv_nsec - from.tv_nsec) / 1e3) /
-	       fabric->requests;
-}
-
-/* Never a failure: it depends on the machine. */
-static void processor(const struct scenario *scenario, struct outcome *outcome)
-{
-	struct fabric few = scenario->fabric;
-	double us_of_few, us;
-
-	few.requests = 10000;
-	/* the memory of the first run is not returned to the system */
-	mallopt(M_TRIM_THRESHOLD, INT_MAX);
-	mallopt(M_MMAP_THRESHOLD, INT_MAX);
-	processor_us(&scenario->fabric);
-	us = processor_us(&scenario->fabric);
-	us_of_few = processor_us(&few);
-	snprintf(outcome->text, sizeof(outcome->text),
-		 "%.2f us a request, with 10,000 %.2f us: %.2f (should be below %.1f)", us,
-		 us_of_few, us / us_of_few, scenario->bound);
+	run_and_note(&scenario->fabric, outcome, &result);
+	say(outcome, "%.3f s for 99 %%, %.3f s for all", result.t99, result.tall);
 }
 
 /* --- all scenarios -------------------------------------------------------------- */
 
-static const struct scenario *chosen[MOST_ROWS];
+/* The longest ones are the last in the table, and begin first. */
+static const struct scenario *scenario_of(unsigned job)
+{
+	return &scenarios[scenario_count - 1 - job];
+}
+
+static const char *chosen;
+
+static bool is_chosen(const struct scenario *scenario)
+{
+	return !chosen || !strncmp(scenario->name, chosen, strlen(chosen));
+}
 
 static void measure(unsigned job, void *result)
 {
-	static void (*const measures[])(const struct scenario *, struct outcome *) = {
-		[BESIDE_BEST] = beside_best,
-		[RECOVERY] = recovery,
-		[IDLE] = idle,
-		[LIVING] = living,
-		[WHOLE_TIME] = whole_time,
-		[PROBING] = probing,
-		[HOSTS] = hosts,
-		[ONE_EACH] = one_each,
-		[ENDS] = ends,
-		[CALLS] = calls,
-		[SECONDS] = seconds,
-		[PROCESSOR] = processor,
-	};
 	struct outcome *outcome = result;
 
-	measures[chosen[job]->measure](chosen[job], outcome);
+	if (is_chosen(scenario_of(job)))
+		scenario_of(job)->measure(scenario_of(job), outcome);
 	outcome->done = true;
 }
 
-static void tell_crash(unsigned job, const char *why)
+static void print_name(unsigned job)
 {
-	printf("%s: the run %s\n", chosen[job]->name, why);
+	puts(scenario_of(job)->name);
 }
 
 static unsigned print_outcome(const struct scenario *scenario, const struct outcome *outcome)
 {
 	bool failed = !outcome->done || outcome->beyond || *outcome->broken;
 
-	if (outcome->has_best)
-		best_save(&scenario->fabric, &outcome->best);
 	printf("%-33s %s", scenario->name, outcome->text);
 	if (failed)
 		printf("  BEYOND");
@@ -446,47 +360,22 @@ static unsigned print_outcome(const struct scenario *scenario, const struct outc
 	return failed;
 }
 
-void scenarios_list(void)
+unsigned judge_scenarios(const char *name)
 {
-	char words[400];
-
-	for (unsigned i = 0; i < scenario_count; i++) {
-		fabric_words(&scenarios[i].fabric, words, sizeof(words));
-		printf("%-33s %s\n", scenarios[i].name, words);
-	}
-}
-
-static bool has_name(const struct scenario *scenario, const char *name)
-{
-	return !name || !strncmp(scenario->name, name, strlen(name));
-}
-
-const struct fabric *scenario_fabric(const char *name)
-{
-	for (unsigned i = 0; i < scenario_count; i++)
-		if (has_name(&scenarios[i], name))
-			return &scenarios[i].fabric;
-	return NULL;
-}
-
-unsigned judge_scenarios(const char *name, unsigned processes)
-{
-	struct outcome *outcomes;
 	unsigned count = 0, failed = 0;
+	struct outcome *outcomes;
 
-	for (unsigned i = scenario_count; i-- && count < MOST_ROWS;)
-		if (has_name(&scenarios[i], name))
-			chosen[count++] = &scenarios[i];
-	if (!count) {
-		fprintf(stderr, "flow_judge: no scenario has this name\n");
-		return 1;
-	}
-	/* the longest ones are the last in the table, and begin first */
-	outcomes = workers_run(count, processes, sizeof(*outcomes), measure, tell_crash);
+	chosen = name;
+	outcomes = run_jobs(scenario_count, sizeof(*outcomes), measure, print_name);
 	printf("%-33s %-25s %-26s %s\n", "scenario: defaults / best fixed", "99 %, seconds",
 	       "all, seconds", "dropped (best) MADs a request, window,limit");
-	for (unsigned i = count; i--;)
-		failed += print_outcome(chosen[i], &outcomes[i]);
-	workers_free(outcomes, count, sizeof(*outcomes));
-	return failed;
+	for (unsigned i = scenario_count; i--;)
+		if (is_chosen(scenario_of(i))) {
+			count++;
+			failed += print_outcome(scenario_of(i), &outcomes[i]);
+		}
+	free_results(outcomes, scenario_count, sizeof(*outcomes));
+	if (!count)
+		fprintf(stderr, "flow_judge: no scenario has this name\n");
+	return count ? failed : 1;
 }
