@@ -91,88 +91,68 @@ static void wanted_came(struct mad_async *engine, const struct mad_reply *reply,
 static void name_came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
 	unsigned number;
-	char name[65] = "";
 
 	(void)engine;
 	ends.failed += reply->error != 0;
-	if (reply->data_size < 64)
-		return;
-	memcpy(name, reply->data, 64);
-	if (sscanf(name, "host-%u", &number) == 1 && number <= MOST_NODES)
+	if (!reply->error && sscanf((const char *)reply->data, "host-%u", &number) == 1 &&
+	    number <= MOST_NODES)
 		host_lids[number] = (int)(intptr_t)arg;
 }
 
-static ib_rpc_t counters_rpc(void)
+/* An SMP; or PortCounters of port 1, or the path from here to the SA, with its data. */
+static ib_rpc_t request(int mgmt_class, unsigned attribute, uint8_t data[IB_SA_DATA_SIZE])
 {
-	return (ib_rpc_t){.mgtclass = IB_PERFORMANCE_CLASS,
-			  .method = IB_MAD_METHOD_GET,
-			  .attr.id = IB_GSI_PORT_COUNTERS,
-			  .dataoffs = IB_PC_DATA_OFFS,
-			  .datasz = IB_PC_DATA_SZ};
+	ib_rpc_t rpc = {.mgtclass = mgmt_class,
+			.method = IB_MAD_METHOD_GET,
+			.attr.id = attribute,
+			.dataoffs = IB_SMP_DATA_OFFS,
+			.datasz = IB_SMP_DATA_SIZE};
+
+	memset(data, 0, IB_SA_DATA_SIZE);
+	if (mgmt_class == IB_PERFORMANCE_CLASS) {
+		rpc.dataoffs = IB_PC_DATA_OFFS;
+		rpc.datasz = IB_PC_DATA_SZ;
+		mad_set_field(data, 0, IB_PC_PORT_SELECT_F, 1);
+	} else if (mgmt_class == IB_SA_CLASS) {
+		rpc.dataoffs = IB_SA_DATA_OFFS;
+		rpc.datasz = IB_SA_DATA_SIZE;
+		rpc.mask = PATH_DLID | PATH_SLID;
+		mad_set_field(data, 0, IB_SA_PR_DLID_F, (uint32_t)sa.lid);
+		mad_set_field(data, 0, IB_SA_PR_SLID_F, (uint32_t)self.lid);
+	}
+	return rpc;
 }
 
-static void fill_counters(uint8_t data[IB_PC_DATA_SZ])
+static void submit(int mgmt_class, unsigned attribute, int lid, mad_async_fn *fn)
 {
-	memset(data, 0, IB_PC_DATA_SZ);
-	mad_set_field(data, 0, IB_PC_PORT_SELECT_F, 1);
-}
+	const ib_portid_t to = {.lid = lid, .qp = 1, .qkey = IB_DEFAULT_QP1_QKEY};
+	const ib_portid_t to_sma = {.lid = lid};
+	bool smp = mgmt_class == IB_SMI_CLASS;
+	uint8_t data[IB_SA_DATA_SIZE];
+	const ib_rpc_t rpc = request(mgmt_class, attribute, data);
 
-static ib_portid_t gsi_of(int lid)
-{
-	return (ib_portid_t){.lid = lid, .qp = 1, .qkey = IB_DEFAULT_QP1_QKEY};
-}
-
-static void submit(const ib_rpc_t *rpc, const ib_portid_t *to, const uint8_t *data, size_t size,
-		   mad_async_fn *fn, void *arg)
-{
-	if (mad_async_submit(async, rpc, to, data, size, fn, arg, NULL) < 0)
+	if (mad_async_submit(async, &rpc, smp ? &to_sma : &to, smp ? NULL : data,
+			     smp ? 0 : (size_t)rpc.datasz, fn, (void *)(intptr_t)lid, NULL) < 0)
 		ends.failed++;
 }
 
 static void ask_counters(int lid, mad_async_fn *fn)
 {
-	const ib_portid_t to = gsi_of(lid);
-	const ib_rpc_t rpc = counters_rpc();
-	uint8_t data[IB_PC_DATA_SZ];
-
-	fill_counters(data);
-	submit(&rpc, &to, data, sizeof(data), fn, NULL);
+	submit(IB_PERFORMANCE_CLASS, IB_GSI_PORT_COUNTERS, lid, fn);
 }
 
-/* The path from here to the SA. */
-static ib_rpc_t path_rpc(uint8_t data[IB_SA_DATA_SIZE])
+/* A blocking call. */
+static void call(int mgmt_class, unsigned attribute, int lid)
 {
-	memset(data, 0, IB_SA_DATA_SIZE);
-	mad_set_field(data, 0, IB_SA_PR_DLID_F, (uint32_t)sa.lid);
-	mad_set_field(data, 0, IB_SA_PR_SLID_F, (uint32_t)self.lid);
-	return (ib_rpc_t){.mgtclass = IB_SA_CLASS,
-			  .method = IB_MAD_METHOD_GET,
-			  .attr.id = IB_SA_ATTR_PATHRECORD,
-			  .mask = PATH_DLID | PATH_SLID,
-			  .dataoffs = IB_SA_DATA_OFFS,
-			  .datasz = IB_SA_DATA_SIZE};
-}
+	ib_portid_t to = {.lid = lid, .qp = 1, .qkey = IB_DEFAULT_QP1_QKEY};
+	uint8_t data[IB_SA_DATA_SIZE];
+	ib_rpc_t rpc = request(mgmt_class, attribute, data);
 
-static void ask_smp(intptr_t lid, unsigned attribute, mad_async_fn *fn)
-{
-	const ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS,
-			      .method = IB_MAD_METHOD_GET,
-			      .attr.id = attribute,
-			      .dataoffs = IB_SMP_DATA_OFFS};
-	const ib_portid_t to = {.lid = (int)lid};
-
-	submit(&rpc, &to, NULL, 0, fn, (void *)lid);
-}
-
-static void find_hosts(void)
-{
-	for (int lid = 1; lid <= node_count; lid++)
-		ask_smp(lid, IB_ATTR_NODE_DESC, name_came);
-	mad_async_wait(async, -1);
+	ends.failed += !mad_rpc(port, &rpc, &to, data, data);
 }
 
 /* Processes until so many wanted requests are complete. */
-static void process_until(unsigned wanted)
+static void process_until(unsigned wanted, double start)
 {
 	struct pollfd fd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
 
@@ -180,35 +160,26 @@ static void process_until(unsigned wanted)
 		poll(&fd, 1, -1);
 		mad_async_process(async);
 	}
+	printf("%.6f %u\n", ends.latest - start, (unsigned)ends.others);
 }
 
 /* --- measurements --------------------------------------------------------------- */
 
-static void print_wait(double start)
-{
-	printf("%.6f %u\n", ends.latest - start, (unsigned)ends.others);
-}
-
-static void ask(bool smp, int lid, mad_async_fn *fn)
-{
-	if (smp)
-		ask_smp(lid, IB_ATTR_NODE_INFO, fn);
-	else
-		ask_counters(lid, fn);
-}
-
 static void measure_quick(bool smp, int slow)
 {
+	int mgmt_class = smp ? IB_SMI_CLASS : IB_PERFORMANCE_CLASS;
+	unsigned attribute = smp ? IB_ATTR_NODE_INFO : IB_GSI_PORT_COUNTERS;
 	double start;
 
-	for (int host = 3; host < 3 + slow; host++)
-		for (int i = 0; i < EACH; i++)
-			ask(smp, host_lids[host], other_came);
+	for (int lid = 1; lid <= node_count; lid++)
+		submit(IB_SMI_CLASS, IB_ATTR_NODE_DESC, lid, name_came);
+	mad_async_wait(async, -1);
+	for (int i = 0; i < slow * EACH; i++)
+		submit(mgmt_class, attribute, host_lids[3 + i / EACH], other_came);
 	start = now();
 	for (int i = 0; i < QUICK; i++)
-		ask(smp, host_lids[3 + slow], wanted_came);
-	process_until(QUICK);
-	print_wait(start);
+		submit(mgmt_class, attribute, host_lids[3 + slow], wanted_came);
+	process_until(QUICK, start);
 }
 
 static void queue_many(const char *where)
@@ -219,15 +190,12 @@ static void queue_many(const char *where)
 
 static void measure_sa(const char *where)
 {
-	uint8_t data[IB_SA_DATA_SIZE];
-	const ib_rpc_t rpc = path_rpc(data);
 	double start;
 
 	queue_many(where);
 	start = now();
-	submit(&rpc, &sa, data, sizeof(data), wanted_came, NULL);
-	process_until(1);
-	print_wait(start);
+	submit(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, sa.lid, wanted_came);
+	process_until(1, start);
 }
 
 static void *run_engine(void *arg)
@@ -237,30 +205,31 @@ static void *run_engine(void *arg)
 	return NULL;
 }
 
+static void sleep_until(atomic_uint *count)
+{
+	while (!*count)
+		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+}
+
 /* Calls in parallel with a running engine: the completions during the longest call. */
 static int measure_call(const char *where)
 {
-	double longest = 0, start;
-	unsigned others = 0;
+	double longest = 0, start, took;
+	unsigned others = 0, before;
 	pthread_t runner;
 
 	queue_many(where);
 	if (pthread_create(&runner, NULL, run_engine, NULL))
 		return -1;
-	while (!ends.others)
-		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+	sleep_until(&ends.others);
 	for (int i = 0; i < SA_CALLS; i++) {
-		uint8_t data[IB_SA_DATA_SIZE];
-		ib_rpc_t rpc = path_rpc(data);
-		unsigned before = ends.others;
-		ib_portid_t to = sa;
-
+		before = ends.others;
 		start = now();
-		if (!mad_rpc(port, &rpc, &to, data, data))
-			ends.failed++;
-		if (now() - start < longest)
+		call(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, sa.lid);
+		took = now() - start;
+		if (took < longest)
 			continue;
-		longest = now() - start;
+		longest = took;
 		others = ends.others - before;
 	}
 	printf("%.6f %u\n", longest, others);
@@ -274,17 +243,9 @@ static atomic_uint calls;
 
 static void *call_on(void *arg)
 {
-	ib_portid_t to = gsi_of((int)(intptr_t)arg);
-	uint8_t data[IB_PC_DATA_SZ];
-
 	while (!end_callers) {
-		ib_rpc_t rpc = counters_rpc();
-
-		fill_counters(data);
-		if (mad_rpc(port, &rpc, &to, data, data))
-			calls++;
-		else
-			ends.failed++;
+		call(IB_PERFORMANCE_CLASS, IB_GSI_PORT_COUNTERS, (int)(intptr_t)arg);
+		calls++;
 	}
 	return NULL;
 }
@@ -294,17 +255,15 @@ static int measure_rate(int threads)
 	pthread_t callers[MOST_CALLER];
 	unsigned before;
 	double start;
-	int count = 0;
 
-	while (count < threads && count < MOST_CALLER) {
-		void *lid = (void *)(intptr_t)(1 + count % node_count);
-
-		if (pthread_create(&callers[count], NULL, call_on, lid))
+	if (threads > MOST_CALLER)
+		return -1;
+	for (int i = 0; i < threads; i++)
+		if (pthread_create(&callers[i], NULL, call_on,
+				   (void *)(intptr_t)(1 + i % node_count)))
 			return -1;
-		count++;
-	}
-	while (count && !calls)
-		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+	if (threads)
+		sleep_until(&calls);
 	start = now();
 	before = calls;
 	for (int i = 0; i < RATE_COUNT; i++)
@@ -312,36 +271,17 @@ static int measure_rate(int threads)
 	mad_async_wait(async, -1);
 	printf("%.0f %.0f\n", RATE_COUNT / (now() - start), (calls - before) / (now() - start));
 	end_callers = true;
-	while (count)
-		pthread_join(callers[--count], NULL);
+	while (threads)
+		pthread_join(callers[--threads], NULL);
 	return 0;
-}
-
-static int measure(const char *what, const char *where)
-{
-	if (!strcmp(what, "quick") || !strcmp(what, "quick-smp"))
-		measure_quick(!strcmp(what, "quick-smp"), atoi(where));
-	else if (!strcmp(what, "sa"))
-		measure_sa(where);
-	else if (!strcmp(what, "call"))
-		return measure_call(where);
-	else if (!strcmp(what, "rate"))
-		return measure_rate(atoi(where));
-	else
-		return -1;
-	return 0;
-}
-
-static int fix_windows(unsigned size)
-{
-	return mad_port_set(port, MAD_PORT_SMP_WINDOW, size) ||
-	       mad_port_set(port, MAD_PORT_GMP_WINDOW, size);
 }
 
 int main(int argc, char **argv)
 {
 	int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS, IB_SA_CLASS, IB_PERFORMANCE_CLASS};
-	int ret;
+	unsigned window = argc > 4 ? (unsigned)atoi(argv[4]) : 0;
+	const char *what = argc > 3 ? argv[1] : "";
+	int ret = 0;
 
 	node_count = argc > 3 ? atoi(argv[2]) : 0;
 	port = mad_rpc_open_port(NULL, 0, classes, 4);
@@ -349,17 +289,22 @@ int main(int argc, char **argv)
 	if (node_count < 1 || node_count > MOST_NODES || !async ||
 	    ib_resolve_smlid_via(&sa, 1000, port) ||
 	    ib_resolve_self_via(&self, NULL, NULL, port) ||
-	    (argc > 4 && fix_windows((unsigned)atoi(argv[4])))) {
+	    mad_port_set(port, MAD_PORT_SMP_WINDOW, window) ||
+	    mad_port_set(port, MAD_PORT_GMP_WINDOW, window)) {
 		fprintf(stderr, "no nodes, no port or no SA\n");
 		return 1;
 	}
-	sa.qp = 1;
-	sa.qkey = IB_DEFAULT_QP1_QKEY;
-	find_hosts();
-	ret = measure(argv[1], argv[3]);
+	if (!strncmp(what, "quick", 5))
+		measure_quick(what[5] != '\0', atoi(argv[3]));
+	else if (!strcmp(what, "sa"))
+		measure_sa(argv[3]);
+	else if (!strcmp(what, "call"))
+		ret = measure_call(argv[3]);
+	else
+		ret = measure_rate(atoi(argv[3]));
 	mad_async_free(async);
 	mad_rpc_close_port(port);
 	if (ret || ends.failed)
 		fprintf(stderr, "%u failed\n", (unsigned)ends.failed);
-	return ret || ends.failed ? 1 : 0;
+	return ret || ends.failed;
 }
