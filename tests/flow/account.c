@@ -105,39 +105,12 @@ uint32_t account_submit(unsigned host, unsigned *node)
 	return request;
 }
 
-static void complete_living(unsigned host, bool responded)
-{
-	struct result *result = &tally.result;
-
-	tally.living_left--;
-	result->tall = result->host_tall[host] = seconds();
-	if (responded) {
-		tally.responses[interval_now()]++;
-		if (++state.responded == state.wanted)
-			result->t99 = seconds();
-	} else {
-		result->failed++;
-	}
-}
-
-/*
- * As mad_async.h states: attempts and their timeout, a seventh more, and 20 ms for each
- * attempt.
- */
-static void check_end(const struct request *request, uint32_t number)
-{
-	int64_t timeout = state.fabric.timeout_ms * MS, ends = request->sent_at + CALLS_BACK;
-
-	ends += state.fabric.attempts * (timeout + timeout / 7 + 20 * MS);
-	if (request->sent && model_now() > ends)
-		account_violation("request %u ended %.3f s after its first transmission",
-				  number, (double)(model_now() - request->sent_at) * 1e-9);
-}
-
 void account_complete(uint32_t number, bool responded)
 {
 	struct request *request = &state.requests[number];
 	unsigned host = number / state.fabric.requests;
+	struct result *result = &tally.result;
+	int64_t timeout = state.fabric.timeout_ms * MS, ends = request->sent_at + CALLS_BACK;
 
 	if (!request->submitted || request->complete) {
 		account_violation("request %u was called back twice", number);
@@ -146,12 +119,25 @@ void account_complete(uint32_t number, bool responded)
 	if (responded && !request->read)
 		account_violation("request %u has a response that the device did not deliver",
 				  number);
+	/*
+	 * As mad_async.h states: attempts and their timeout, a seventh more, and 20 ms for each
+	 * attempt.
+	 */
+	ends += state.fabric.attempts * (timeout + timeout / 7 + 20 * MS);
+	if (request->sent && model_now() > ends)
+		account_violation("request %u ended %.3f s after its first transmission",
+				  number, (double)(model_now() - request->sent_at) * 1e-9);
 	request->complete = true;
-	check_end(request, number);
 	state.completed[host]++;
-	tally.result.end = seconds();
-	if (!state.dead[request->node])
-		complete_living(host, responded);
+	result->end = seconds();
+	if (state.dead[request->node])
+		return;
+	tally.living_left--;
+	result->tall = result->host_tall[host] = seconds();
+	result->failed += !responded;
+	tally.responses[interval_now()] += responded;
+	if (responded && ++state.responded == state.wanted)
+		result->t99 = seconds();
 }
 
 unsigned account_open(unsigned host)
@@ -170,22 +156,16 @@ bool account_is_finished(void)
 /* --- MADs ----------------------------------------------------------------------- */
 
 /* A request is at its node until its response is read, or until its attempts are over. */
-static bool is_at_node(uint32_t number)
-{
-	const struct request *request = &state.requests[number];
-	int64_t attempts = (int64_t)state.fabric.attempts * state.fabric.timeout_ms * MS;
-
-	return !request->read && !request->complete &&
-	       model_now() < request->sent_at + attempts;
-}
-
 static void note_first(struct request *request, uint32_t number)
 {
+	int64_t attempts = (int64_t)state.fabric.attempts * state.fabric.timeout_ms * MS;
 	uint32_t *at_node = &state.at_node[request->node];
+	const struct request *last =
+		&state.requests[*at_node == NO_REQUEST ? number : *at_node];
 
 	request->sent_at = model_now();
-	if (*at_node != NO_REQUEST && is_at_node(*at_node))
-		tally.result.crowded++;
+	tally.result.crowded += last != request && !last->read && !last->complete &&
+				model_now() < last->sent_at + attempts;
 	*at_node = number;
 }
 
@@ -248,19 +228,17 @@ void account_lost(const struct packet *packet, enum fate fate)
 	tally.result.dropped += fate == DROPPED;
 }
 
-/* The transmissions after the first one that was neither dropped nor lost. */
-static unsigned extra_of(const struct request *request)
-{
-	unsigned first =
-		request->bad == UINT32_MAX ? FATE_BITS : (unsigned)__builtin_ctz(~request->bad);
-
-	return request->sent > first + 1 ? request->sent - first - 1 : 0;
-}
-
 void account_end(struct result *result)
 {
-	for (unsigned i = 0; i < state.all; i++)
-		tally.result.extra += extra_of(&state.requests[i]);
+	for (unsigned i = 0; i < state.all; i++) {
+		const struct request *request = &state.requests[i];
+		unsigned first = 0; /* transmission that was neither dropped nor lost */
+
+		while (first < FATE_BITS && request->bad & 1u << first)
+			first++;
+		if (request->sent > first + 1)
+			tally.result.extra += request->sent - first - 1;
+	}
 	*result = tally.result;
 	/* fewer than 99 % may have a response */
 	if (result->t99 <= 0 && !tally.living_left)

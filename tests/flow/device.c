@@ -17,7 +17,6 @@
 /* A handle below 1024 is a descriptor to the library; the process has few open ones. */
 #define FIRST_HANDLE 512
 #define MAX_HANDLES  16
-#define MAX_AGENTS   32
 #define BUCKET_BITS  14
 #define MAD_BYTES    256
 #define REPORT_BYTES 24 /* the MAD of a report of a timeout */
@@ -29,7 +28,7 @@
 
 struct handle {
 	bool open;
-	bool agents[MAX_AGENTS];
+	uint32_t agents; /* that were registered */
 	struct packet *queue, **last;
 };
 
@@ -137,11 +136,13 @@ static void queue_message(struct packet *packet)
 	device.messages++;
 }
 
-static void response_arrived(struct packet *packet)
+void device_end_travel(struct packet *packet, enum fate fate)
 {
 	struct packet **link = find_held(packet), *held = *link;
 
-	if (!held) {
+	if (fate != ARRIVED)
+		account_lost(packet, fate);
+	if (fate != ARRIVED || !held) {
 		free_if_unused(packet);
 		return;
 	}
@@ -150,16 +151,6 @@ static void response_arrived(struct packet *packet)
 		free_if_unused(held);
 	packet->timed_out = false;
 	queue_message(packet);
-}
-
-void device_end_travel(struct packet *packet, enum fate fate)
-{
-	if (fate == ARRIVED) {
-		response_arrived(packet);
-		return;
-	}
-	account_lost(packet, fate);
-	free_if_unused(packet);
 }
 
 void device_report(struct packet *packet, uint32_t serial)
@@ -256,8 +247,7 @@ static ssize_t write_message(struct handle *handle, int fd, const uint8_t *buf, 
 	memcpy(packet->mad, buf + sizeof(packet->header),
 	       length < KEPT_BYTES ? length : KEPT_BYTES);
 	packet->node = be16toh(packet->header.addr.lid) - 1u;
-	if (packet->header.agent_id >= MAX_AGENTS || !handle->agents[packet->header.agent_id] ||
-	    *find_held(packet)) {
+	if (packet->header.agent_id >= handle->agents || *find_held(packet)) {
 		model_free_packet(packet);
 		return -EINVAL;
 	}
@@ -422,16 +412,6 @@ int sys_close(int fd)
 	return 0;
 }
 
-static int add_agent(struct handle *handle, uint32_t *id)
-{
-	for (*id = 0; *id < MAX_AGENTS; ++*id)
-		if (!handle->agents[*id]) {
-			handle->agents[*id] = true;
-			return 0;
-		}
-	return -ENOMEM;
-}
-
 int sys_ioctl(int fd, unsigned long request, void *arg)
 {
 	struct handle *handle = handle_of(fd);
@@ -440,13 +420,13 @@ int sys_ioctl(int fd, unsigned long request, void *arg)
 		return -EBADF;
 	switch (request) {
 	case IB_USER_MAD_ENABLE_PKEY:
+	case IB_USER_MAD_UNREGISTER_AGENT:
 		return 0;
 	case IB_USER_MAD_REGISTER_AGENT:
-		return add_agent(handle, &((struct ib_user_mad_reg_req *)arg)->id);
+		((struct ib_user_mad_reg_req *)arg)->id = handle->agents++;
+		return 0;
 	case IB_USER_MAD_REGISTER_AGENT2:
-		return add_agent(handle, &((struct ib_user_mad_reg_req2 *)arg)->id);
-	case IB_USER_MAD_UNREGISTER_AGENT:
-		handle->agents[*(uint32_t *)arg % MAX_AGENTS] = false;
+		((struct ib_user_mad_reg_req2 *)arg)->id = handle->agents++;
 		return 0;
 	}
 	return -ENOTTY;

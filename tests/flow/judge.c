@@ -10,8 +10,8 @@
 
 #include <getopt.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -88,7 +88,7 @@ static int usage(void)
 {
 	fputs("usage: flow_judge [--random | --named | --scenario NAME] [--seed S] [--count "
 	      "N]\n"
-	      "                  [--verbose] [--fixed-cache FILE] [--samples FILE]\n"
+	      "                  [--verbose] [--fixed-cache FILE]\n"
 	      "\n"
 	      "Without arguments: the random fabrics of the seeds 1 to 200, 200 more from a\n"
 	      "random seed, and the named scenarios.\n"
@@ -100,9 +100,6 @@ static int usage(void)
 	      "  --verbose          a line for each fabric\n"
 	      "  --fixed-cache FILE the results of fixed settings are read from FILE, or\n"
 	      "                     written to it\n"
-	      "  --samples FILE     runs one fabric, of the scenario or the seed, and writes\n"
-	      "                     seconds, window, requests in flight, and MADs dropped so "
-	      "far\n"
 	      "\n"
 	      "The columns of a fabric: the ratio of the times until 99 % of the responses "
 	      "are\n"
@@ -125,25 +122,6 @@ static uint64_t random_seed(void)
 	return 1000 + random_next(&state) % 1000000000;
 }
 
-static int write_samples(const char *path, const char *scenario, uint64_t seed)
-{
-	struct run_options options = {.samples = fopen(path, "w")};
-	struct fabric fabric;
-	struct result result;
-
-	if (!options.samples) {
-		perror(path);
-		return 2;
-	}
-	fabric_draw(&fabric, seed);
-	for (unsigned i = scenario_count; scenario && i--;)
-		if (!strncmp(scenarios[i].name, scenario, strlen(scenario)))
-			fabric = scenarios[i].fabric;
-	fabric_print(&fabric);
-	run(&fabric, &options, &result);
-	return fclose(options.samples) ? 2 : 0;
-}
-
 int main(int argc, char **argv)
 {
 	static const struct option known[] = {
@@ -153,11 +131,10 @@ int main(int argc, char **argv)
 		{"random", no_argument, NULL, 'r'},
 		{"named", no_argument, NULL, 'n'},
 		{"scenario", required_argument, NULL, 'S'},
-		{"samples", required_argument, NULL, 'f'},
 		{"fixed-cache", required_argument, NULL, 'C'},
 		{NULL, 0, NULL, 0},
 	};
-	const char *scenario = NULL, *samples = NULL, *cache = NULL;
+	const char *scenario = NULL, *cache = NULL;
 	bool random = true, named = true, verbose = false;
 	uint64_t seed = random_seed();
 	unsigned fixed = SEEDS, count = SEEDS, failed = 0;
@@ -185,9 +162,6 @@ int main(int argc, char **argv)
 		case 'n':
 			random = false;
 			break;
-		case 'f':
-			samples = optarg;
-			break;
 		case 'C':
 			cache = optarg;
 			break;
@@ -196,8 +170,6 @@ int main(int argc, char **argv)
 		}
 	if (optind < argc)
 		return usage();
-	if (samples)
-		return write_samples(samples, scenario, seed);
 	if (random)
 		failed += judge_random(1, fixed, false, verbose, NULL) +
 			  judge_random(seed, count, true, verbose, cache);

@@ -6,15 +6,12 @@
 
 #include "model.h"
 
-#include <stdio.h>
-
 /* --- run.c ------------------------------------------------------------------------ */
 
 struct run_options {
 	unsigned window, limit; /* 0: adaptive */
 	int64_t abort_at;       /* the run is aborted at this time; 0: never */
 	unsigned most_dropped;  /* and if more MADs are dropped; 0: never */
-	FILE *samples;          /* a line each SAMPLE_EVERY */
 	bool quick;             /* ends when the requests to living nodes are complete */
 };
 extern const struct run_options defaults;

@@ -12,14 +12,13 @@
 #include <string.h>
 
 /* No run takes so long. */
-#define LONGEST      (4000 * SECOND)
+#define LONGEST     (4000 * SECOND)
 /* The library is watched so long after the end. */
-#define AFTERWARDS   (5 * SECOND)
+#define AFTERWARDS  (5 * SECOND)
 /* The statistics are checked at each so many polls. */
-#define CHECK_EVERY  16
+#define CHECK_EVERY 16
 /* Turns of all hosts without time passing. */
-#define MOST_TURNS   1000000
-#define SAMPLE_EVERY MS
+#define MOST_TURNS  1000000
 
 const struct run_options defaults;
 
@@ -32,7 +31,6 @@ static struct {
 	ib_rpc_t rpc;
 	ib_portid_t to;
 	unsigned polls;
-	int64_t sample_at;
 	bool stopped, aborted;
 } state;
 
@@ -97,26 +95,11 @@ static void check_stats(unsigned host)
 				  stats.smp.in_flight, stats.gmp.in_flight, open);
 }
 
-static void sample(void)
-{
-	struct mad_async_stats stats;
-	const struct mad_flow_stats *flow;
-
-	if (!state.options.samples || model_now() < state.sample_at || account_is_finished())
-		return;
-	stats = stats_of(0);
-	flow = state.fabric.kind == SMP ? &stats.smp : &stats.gmp;
-	fprintf(state.options.samples, "%.6f %u %u %u\n", (double)model_now() * 1e-9,
-		flow->window, flow->in_flight, tally.result.dropped);
-	state.sample_at = model_now() + SAMPLE_EVERY;
-}
-
 bool run_polled(void)
 {
 	if (++state.polls % CHECK_EVERY == 0 && !state.stopped)
 		for (unsigned i = 0; i < state.hosts; i++)
 			check_stats(i);
-	sample();
 	return watch();
 }
 
@@ -127,31 +110,6 @@ void run_stuck(void)
 }
 
 /* --- requests ------------------------------------------------------------------- */
-
-static void prepare_request(void)
-{
-	static const ib_rpc_t requests[] = {
-		[SMP] = {.mgtclass = IB_SMI_CLASS,
-			 .attr.id = IB_ATTR_NODE_INFO,
-			 .dataoffs = IB_SMP_DATA_OFFS,
-			 .datasz = IB_SMP_DATA_SIZE},
-		[GMP] = {.mgtclass = IB_PERFORMANCE_CLASS,
-			 .attr.id = IB_GSI_PORT_COUNTERS,
-			 .dataoffs = IB_PC_DATA_OFFS,
-			 .datasz = IB_PC_DATA_SZ},
-		[SA] = {.mgtclass = IB_SA_CLASS,
-			.attr.id = IB_SA_ATTR_PATHRECORD,
-			.dataoffs = IB_SA_DATA_OFFS,
-			.datasz = IB_SA_DATA_SIZE},
-	};
-
-	state.rpc = requests[state.fabric.kind];
-	state.rpc.method = IB_MAD_METHOD_GET;
-	if (state.fabric.kind != SMP) {
-		state.to.qp = 1;
-		state.to.qkey = IB_DEFAULT_QP1_QKEY;
-	}
-}
 
 static void submit_next(unsigned host)
 {
@@ -181,7 +139,6 @@ static void completed(struct mad_async *async, const struct mad_reply *reply, vo
 	account_complete(request, !reply->error);
 	if (state.fabric.work == CHAINS && account_can_submit(host))
 		submit_next(host);
-	sample();
 	watch();
 }
 
@@ -257,8 +214,9 @@ void run_until(int64_t until)
 	if (state.hosts > 1) {
 		run_all(until, false);
 	} else {
-		int64_t ms = until > model_now() ? (until - model_now() + MS - 1) / MS : 0;
-		int ret = mad_async_wait(state.engines[0], until == NO_TIME ? -1 : (int)ms);
+		int64_t left = until > model_now() ? until - model_now() : 0;
+		int ms = until == NO_TIME ? -1 : (int)((left + MS - 1) / MS);
+		int ret = mad_async_wait(state.engines[0], ms);
 
 		if (ret < 0 && ret != -ETIMEDOUT && !state.stopped)
 			account_violation("mad_async_wait: %s", strerror(-ret));
@@ -309,35 +267,47 @@ static void run_work(void)
 static void open_host(unsigned host)
 {
 	int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS, IB_SA_CLASS, IB_PERFORMANCE_CLASS};
+	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 4);
 
-	state.ports[host] = mad_rpc_open_port(NULL, 0, classes, 4);
-	if (!state.ports[host]) {
-		perror("mad_rpc_open_port");
+	if (!port || (state.fabric.work != BLOCKING &&
+		      !(state.engines[host] = mad_async_create(port)))) {
+		perror("the port cannot be opened");
 		exit(2);
 	}
-	mad_rpc_set_timeout(state.ports[host], (int)state.fabric.timeout_ms);
-	mad_rpc_set_retries(state.ports[host], (int)state.fabric.attempts);
-	mad_port_set(state.ports[host], MAD_PORT_SMP_WINDOW, state.options.window);
-	mad_port_set(state.ports[host], MAD_PORT_GMP_WINDOW, state.options.window);
-	mad_port_set(state.ports[host], MAD_PORT_DESTINATION_LIMIT, state.options.limit);
-	if (state.fabric.work == BLOCKING)
-		return;
-	state.engines[host] = mad_async_create(state.ports[host]);
-	if (!state.engines[host]) {
-		perror("mad_async_create");
-		exit(2);
-	}
+	state.ports[host] = port;
+	mad_rpc_set_timeout(port, (int)state.fabric.timeout_ms);
+	mad_rpc_set_retries(port, (int)state.fabric.attempts);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, state.options.window);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, state.options.window);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, state.options.limit);
 }
 
 void run_start(const struct fabric *fabric, const struct run_options *options)
 {
+	static const struct {
+		int mgmt_class, attribute, offset, size;
+	} requests[] = {
+		[SMP] = {IB_SMI_CLASS, IB_ATTR_NODE_INFO, IB_SMP_DATA_OFFS, IB_SMP_DATA_SIZE},
+		[GMP] = {IB_PERFORMANCE_CLASS, IB_GSI_PORT_COUNTERS, IB_PC_DATA_OFFS,
+			 IB_PC_DATA_SZ},
+		[SA] = {IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, IB_SA_DATA_OFFS, IB_SA_DATA_SIZE},
+	};
+
 	memset(&state, 0, sizeof(state));
 	state.fabric = *fabric;
 	state.options = *options;
 	state.hosts = host_count(fabric);
+	state.rpc.mgtclass = requests[fabric->kind].mgmt_class;
+	state.rpc.method = IB_MAD_METHOD_GET;
+	state.rpc.attr.id = (unsigned)requests[fabric->kind].attribute;
+	state.rpc.dataoffs = requests[fabric->kind].offset;
+	state.rpc.datasz = requests[fabric->kind].size;
+	if (fabric->kind != SMP) {
+		state.to.qp = 1;
+		state.to.qkey = IB_DEFAULT_QP1_QKEY;
+	}
 	account_start(fabric);
 	device_start(fabric);
-	prepare_request();
 	for (unsigned i = 0; i < state.hosts; i++)
 		open_host(i);
 }
