@@ -97,15 +97,6 @@ static struct packet **find_held(const struct packet *packet)
 	return link;
 }
 
-static void hold(struct packet *packet)
-{
-	struct packet **bucket = bucket_of(packet);
-
-	packet->held = true;
-	packet->next_held = *bucket;
-	*bucket = packet;
-}
-
 static void release(struct packet **link)
 {
 	struct packet *packet = *link;
@@ -155,13 +146,15 @@ void device_end_travel(struct packet *packet, enum fate fate)
 
 void device_report(struct packet *packet, uint32_t serial)
 {
-	struct packet *report;
+	struct packet *report, *next;
 
 	if (packet->serial != serial || !packet->held)
 		return;
 	release(find_held(packet));
 	report = model_take_packet();
+	next = report->next_of_all;
 	*report = *packet;
+	report->next_of_all = next;
 	report->traveling = false;
 	report->timed_out = true;
 	free_if_unused(packet);
@@ -232,7 +225,7 @@ static ssize_t read_message(struct handle *handle, uint8_t *buf, size_t size)
 static ssize_t write_message(struct handle *handle, int fd, const uint8_t *buf, size_t size)
 {
 	size_t length = size - sizeof(struct ib_user_mad);
-	struct packet *packet;
+	struct packet *packet, **bucket;
 
 	if (size < sizeof(struct ib_user_mad) + 36 ||
 	    size > sizeof(struct ib_user_mad) + MAD_BYTES)
@@ -251,8 +244,12 @@ static ssize_t write_message(struct handle *handle, int fd, const uint8_t *buf, 
 		model_free_packet(packet);
 		return -EINVAL;
 	}
-	if (packet->header.timeout_ms)
-		hold(packet);
+	if (packet->header.timeout_ms) {
+		bucket = bucket_of(packet);
+		packet->held = true;
+		packet->next_held = *bucket;
+		*bucket = packet;
+	}
 	if (packet->header.timeout_ms && packet->header.timeout_ms != UINT32_MAX)
 		model_report_at(packet, report_time(&packet->header));
 	account_written(packet);

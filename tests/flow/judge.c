@@ -77,11 +77,6 @@ void *run_jobs(unsigned jobs, size_t size, job_fn *work, name_fn *name)
 	return results;
 }
 
-void free_results(void *results, unsigned jobs, size_t size)
-{
-	munmap(results, jobs * size);
-}
-
 /* --- the program ---------------------------------------------------------------- */
 
 static int usage(void)

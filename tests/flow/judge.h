@@ -122,6 +122,5 @@ typedef void name_fn(unsigned job);
  * array of results of that size each, zeroed for jobs that did not end well.
  */
 void *run_jobs(unsigned jobs, size_t size, job_fn *work, name_fn *name);
-void free_results(void *results, unsigned jobs, size_t size);
 
 #endif

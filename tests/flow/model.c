@@ -7,18 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK 1024 /* packets that are allocated together */
-
 struct node {
 	int64_t rtt, service, phase;
 	int64_t busy_until;
 	unsigned accepted; /* requests */
 	bool dead, dies, shared;
-};
-
-struct chunk {
-	struct chunk *next;
-	struct packet packets[CHUNK];
 };
 
 struct event {
@@ -43,8 +36,7 @@ static struct {
 	int64_t *departures; /* the latest buffer + 1 of each node */
 	int64_t queue_until; /* the shared queue is busy until then */
 	unsigned in_fabric;
-	struct chunk *chunks;
-	struct packet *free;
+	struct packet *all, *free;
 } model;
 
 /* --- events --------------------------------------------------------------------- */
@@ -97,28 +89,19 @@ static struct event heap_remove(struct heap *heap)
 
 /* --- packets -------------------------------------------------------------------- */
 
-static void add_chunk(void)
-{
-	struct chunk *chunk = malloc(sizeof(*chunk));
-
-	if (!chunk)
-		abort();
-	chunk->next = model.chunks;
-	model.chunks = chunk;
-	for (unsigned i = 0; i < CHUNK; i++) {
-		chunk->packets[i].next = model.free;
-		model.free = &chunk->packets[i];
-	}
-}
-
 struct packet *model_take_packet(void)
 {
-	struct packet *packet;
+	struct packet *packet = model.free;
 
-	if (!model.free)
-		add_chunk();
-	packet = model.free;
-	model.free = packet->next;
+	if (packet) {
+		model.free = packet->next;
+		return packet;
+	}
+	packet = calloc(1, sizeof(*packet));
+	if (!packet)
+		abort();
+	packet->next_of_all = model.all;
+	model.all = packet;
 	return packet;
 }
 
@@ -362,11 +345,11 @@ void model_start(const struct fabric *fabric)
 
 void model_end(void)
 {
-	struct chunk *chunk;
+	struct packet *packet;
 
-	while ((chunk = model.chunks)) {
-		model.chunks = chunk->next;
-		free(chunk);
+	while ((packet = model.all)) {
+		model.all = packet->next_of_all;
+		free(packet);
 	}
 	free(model.events.events);
 	free(model.reports.events);

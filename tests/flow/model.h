@@ -41,6 +41,7 @@ enum stage {
 
 /* A request that was written, from the write on. */
 struct packet {
+	struct packet *next_of_all;
 	struct packet *next_held; /* in the table of the kernel */
 	struct packet *next;      /* in the list of free packets, or in the queue of a host */
 	uint32_t serial;          /* different for each write */

@@ -293,7 +293,6 @@ unsigned judge_random(uint64_t first, unsigned count, bool certain, bool verbose
 	printf("random fabrics: %u from seed %llu on%s\n", count, (unsigned long long)first,
 	       certain ? "; judged is what is certain" : "");
 	failed = print_all(verdicts, count, certain, verbose);
-	free_results(verdicts, count, sizeof(*verdicts));
 	free(bests);
 	return failed;
 }
