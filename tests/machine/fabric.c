@@ -205,6 +205,58 @@ void machine_send(const char *node, const uint8_t bytes[MACHINE_MAD], int64_t af
 		virtual_unlock();
 }
 
+struct delivery {
+	struct timer timer;
+	struct packet packet;
+	size_t length;
+	uint8_t bytes[];
+};
+
+static void deliver(struct fabric *fabric, struct timer *timer)
+{
+	struct delivery *delivery = (struct delivery *)timer;
+	const uint8_t *mad = delivery->packet.mad;
+	struct host_port *host = host_at(fabric, view->ports[0].port);
+	struct send *send = send_find(fabric, NULL, get64(mad + 8), mad[1]);
+	struct message *message = NULL;
+
+	if (send && send->expects_reply && send->agent->host == host) {
+		struct agent *agent = send->agent;
+
+		if (delivery->length) {
+			message = message_from(fabric, agent, &delivery->packet,
+					       delivery->bytes, delivery->length);
+			send_finish(fabric, send);
+			agent->deliver(agent, message);
+		} else {
+			send->retries = 0;
+			send->acknowledged = send->segments;
+			send_start_timer(fabric, send, 0);
+		}
+	}
+	free(delivery);
+}
+
+void machine_deliver(const struct machine_mad *request, const void *bytes, size_t length,
+		     int64_t after)
+{
+	struct fabric *fabric = &server->fabric;
+	struct delivery *delivery = calloc(1, sizeof(*delivery) + length);
+
+	delivery->timer = (struct timer){.run = deliver, .drop = drop_own};
+	delivery->packet.slid = request->dlid;
+	delivery->packet.dlid = request->slid;
+	delivery->packet.sl = request->sl;
+	delivery->packet.pkey = DEFAULT_PKEY;
+	delivery->packet.source_qp = request->qp;
+	memcpy(delivery->packet.mad, request->bytes, MACHINE_MAD);
+	delivery->length = length;
+	if (length)
+		memcpy(delivery->bytes, bytes, length);
+	if (timer_set(fabric, &delivery->timer, fabric->now + (uint64_t)after * MICROSECOND))
+		abort();
+}
+
 uint16_t machine_lid(const char *node)
 {
 	return server->fabric.ports[port_of(node)].lid;

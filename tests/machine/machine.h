@@ -89,6 +89,15 @@ enum machine_verdict machine_reply(struct machine_mad *mad, uint16_t status, siz
  */
 void machine_send(const char *node, const uint8_t bytes[MACHINE_MAD], int64_t after);
 
+/*
+ * What the kernel of the program gets as the response to a request: bytes of any length, as if
+ * its RMPP had put them together, "after" microseconds from now. It comes from the request's
+ * destination, or is dropped if the request has ended. With length 0 the kernel reports a
+ * timeout at that time.
+ */
+void machine_deliver(const struct machine_mad *request, const void *bytes, size_t length,
+		     int64_t after);
+
 /* How many requests arrived at a node; NULL: at all but the host. */
 unsigned machine_requests(const char *node);
 

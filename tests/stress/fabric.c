@@ -2,16 +2,12 @@
 
 #include "fabric.h"
 
-#include "jobs.h"
-#include "virtual.h"
+#include "machine.h"
 
 #include <infiniband/mad.h>
 #include <endian.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#define BUCKETS 4096
 
 static const char *const names[FAULTS] = {
 	[LOSE] = "lost",
@@ -24,34 +20,14 @@ static const char *const names[FAULTS] = {
 	[BUSY] = "busy",
 	[REFUSE] = "refused",
 	[REDIRECT] = "redirected",
-	[REQUEST] = "a request before the response",
 	[NO_FAULT] = "one response",
 };
 
-/* A request that was written: the kernel waits for its response, or an event refers to it. */
-struct flight {
-	struct flight *next; /* in its bucket */
-	unsigned users;
-	bool held; /* the kernel waits */
-	struct device_packet packet;
-};
-
-/* A response or a timeout on its way. */
-struct delivery {
-	struct event event;
-	struct delivery *next, *previous; /* of all, for fabric_end() */
-	struct flight *flight;
-	size_t length; /* of mad; 0: a timeout */
-	uint8_t mad[];
-};
-
-/* All of it is guarded by the lock of the clock. */
+/* The hook, which alone uses them, runs with the machine's lock. */
 static struct mix mix;
 static uint64_t random_state, salt;
 static unsigned long counts[FAULTS];
 static bool lose_everything;
-static struct flight *buckets[BUCKETS];
-static struct delivery deliveries = {.next = &deliveries, .previous = &deliveries};
 
 static unsigned choose(unsigned count)
 {
@@ -91,37 +67,31 @@ static uint16_t get16(const uint8_t *at)
 	return (uint16_t)(at[0] << 8 | at[1]);
 }
 
-/* The node that a packet reaches. */
-static uint32_t node_of(const struct device_packet *packet)
+uint32_t partner_of(uint32_t node)
 {
-	const uint8_t *mad = packet->mad;
-	uint32_t node = be16toh(packet->header.addr.lid) & ~REDIRECTED;
+	return ((node - 1) ^ 1) + 1;
+}
 
-	if (mad[1] != IB_SMI_DIRECT_CLASS)
-		return node;
-	node = BY_ROUTE;
-	for (unsigned hop = 1; hop <= mad[7] && hop < 4; hop++)
-		node |= (uint32_t)mad[IB_SMP_DATA_OFFS + 64 + hop] << 8 * (hop - 1);
-	return node;
+bool may_redirect(unsigned mgmt_class)
+{
+	return mgmt_class == IB_PERFORMANCE_CLASS || mgmt_class == IB_SA_CLASS;
 }
 
 /* The request as a response; a long one continues with the last byte. */
-static size_t make_response(const struct device_packet *packet, uint8_t mad[2 * LONGEST_ANSWER])
+static size_t make_response(const struct machine_mad *request, uint32_t node,
+			    uint8_t mad[MACHINE_MAD + LONGEST_ANSWER])
 {
-	bool table = packet->mad[3] == IB_MAD_METHOD_GET_TABLE;
-	size_t length = packet->length, offset = data_offset(packet->mad[1]);
+	size_t length = MACHINE_MAD, offset = data_offset(request->bytes[1]);
 	struct stamp stamp;
 	uint64_t ticket;
 
-	device_copy_mad(packet, mad);
-	if (length > IB_MAD_SIZE)
-		memcpy(mad + IB_MAD_SIZE, packet->mad + IB_MAD_SIZE, length - IB_MAD_SIZE);
-	if (table && length == IB_MAD_SIZE && choose(2)) {
+	memcpy(mad, request->bytes, MACHINE_MAD);
+	if (mad[3] == IB_MAD_METHOD_GET_TABLE && choose(2)) {
 		length += choose(LONGEST_ANSWER);
-		memset(mad + IB_MAD_SIZE, mad[IB_MAD_SIZE - 1], length - IB_MAD_SIZE);
+		memset(mad + MACHINE_MAD, mad[MACHINE_MAD - 1], length - MACHINE_MAD);
 	}
 	memcpy(&ticket, mad + offset, sizeof(ticket));
-	stamp = stamp_of(node_of(packet), mad[1], mad[3], get16(mad + 16),
+	stamp = stamp_of(node, mad[1], mad[3], get16(mad + 16),
 			 (uint32_t)get16(mad + 20) << 16 | get16(mad + 22), ticket);
 	memcpy(mad + offset, &stamp, sizeof(stamp));
 	mad[3] = mad[3] == IB_MAD_METHOD_SET ? IB_MAD_METHOD_GET_RESPONSE
@@ -145,128 +115,13 @@ static void corrupt(uint8_t *mad)
 		mad[byte] ^= (uint8_t)(byte == 5 ? IB_MAD_STS_BUSY : 1 << choose(8));
 }
 
-/* To the node's other LID. */
-static void redirect(const struct device_packet *packet, uint8_t *mad)
+static void redirect(uint32_t node, uint8_t *mad)
 {
 	uint8_t *info = mad + data_offset(mad[1]);
 
 	mad[5] = IB_MAD_STS_REDIRECT;
 	memset(info, 0, 72);
-	mad_set_field(info, 0, IB_CPI_REDIRECT_LID_F, node_of(packet) | REDIRECTED);
-}
-
-/* --- what the kernel waits for -------------------------------------------------- */
-
-static struct flight **bucket_of(const struct device_packet *packet)
-{
-	uint32_t tid;
-
-	memcpy(&tid, packet->mad + 12, sizeof(tid));
-	return &buckets[be32toh(tid) % BUCKETS];
-}
-
-static struct flight **find_held(const struct device_packet *packet)
-{
-	struct flight **at = bucket_of(packet);
-
-	while (*at &&
-	       ((*at)->packet.header.agent_id != packet->header.agent_id ||
-		(*at)->packet.fd != packet->fd || (*at)->packet.mad[1] != packet->mad[1] ||
-		memcmp((*at)->packet.mad + 12, packet->mad + 12, 4) != 0))
-		at = &(*at)->next;
-	return at;
-}
-
-static void drop(struct flight *flight)
-{
-	if (!--flight->users)
-		free(flight);
-}
-
-/* The kernel does not wait any more for what has this ID; whether it did. */
-static bool release(const struct device_packet *packet)
-{
-	struct flight **at = find_held(packet), *flight = *at;
-
-	if (!flight)
-		return false;
-	*at = flight->next;
-	flight->held = false;
-	drop(flight);
-	return true;
-}
-
-static struct flight *make_flight(const struct device_packet *packet)
-{
-	size_t size = offsetof(struct flight, packet) + sizeof(*packet) + packet->length;
-	struct flight *flight = calloc(1, size);
-
-	must(flight, "no memory");
-	memcpy(&flight->packet, packet, sizeof(*packet) + packet->length);
-	flight->users = 1;
-	if (packet->header.timeout_ms) {
-		struct flight **first = bucket_of(packet);
-
-		flight->held = true;
-		flight->users++;
-		flight->next = *first;
-		*first = flight;
-	}
-	return flight;
-}
-
-/* --- events --------------------------------------------------------------------- */
-
-static void reply(const struct device_packet *packet, const uint8_t *mad, size_t length)
-{
-	if (release(packet) || !mix.drops_late)
-		device_reply(packet, mad, length);
-}
-
-static void arrive(struct event *event)
-{
-	struct delivery *delivery = (struct delivery *)(void *)event;
-	const struct device_packet *packet = &delivery->flight->packet;
-
-	if (delivery->length)
-		reply(packet, delivery->mad, delivery->length);
-	else if (delivery->flight->held && release(packet))
-		device_time_out(packet);
-	drop(delivery->flight);
-	delivery->next->previous = delivery->previous;
-	delivery->previous->next = delivery->next;
-	free(delivery);
-}
-
-static void deliver(struct flight *flight, const uint8_t *mad, size_t length, int64_t us)
-{
-	struct delivery *delivery = malloc(sizeof(*delivery) + length);
-
-	must(delivery, "no memory");
-	*delivery = (struct delivery){.event.happen = arrive,
-				      .next = &deliveries,
-				      .previous = deliveries.previous,
-				      .flight = flight,
-				      .length = length};
-	deliveries.previous->next = delivery;
-	deliveries.previous = delivery;
-	flight->users++;
-	if (length)
-		memcpy(delivery->mad, mad, length);
-	virtual_at(&delivery->event, virtual_now() + us);
-}
-
-/* A node sends a request of its own. */
-static void ask(const struct device_packet *packet)
-{
-	uint8_t mad[IB_MAD_SIZE];
-
-	device_copy_mad(packet, mad);
-	mad[3] = IB_MAD_METHOD_GET;
-	if (choose(2))
-		mad[12] ^= 0x40;
-	device_reply(packet, mad, sizeof(mad));
-	virtual_look();
+	mad_set_field(info, 0, IB_CPI_REDIRECT_LID_F, FIRST_LID - 1 + partner_of(node));
 }
 
 /* Whether so many of 1,000 nodes have a fault, and this one is among them. */
@@ -291,31 +146,24 @@ static int64_t response_us(uint32_t node, enum fault fault)
 	return us;
 }
 
-static void respond(struct flight *flight, uint32_t node, enum fault fault)
+static void respond(const struct machine_mad *request, uint32_t node, enum fault fault)
 {
-	const struct device_packet *packet = &flight->packet;
-	uint8_t mad[2 * LONGEST_ANSWER];
-	size_t length = make_response(packet, mad);
-	bool may_redirect = mad[1] == IB_PERFORMANCE_CLASS || mad[1] == IB_SA_CLASS;
+	uint8_t mad[MACHINE_MAD + LONGEST_ANSWER];
+	size_t length = make_response(request, node, mad);
 
 	if (fault == CORRUPT)
 		corrupt(mad);
 	else if (fault == BUSY || fault == REFUSE)
 		mad[5] = fault == BUSY ? IB_MAD_STS_BUSY : 0x1c;
-	else if (fault == REDIRECT && may_redirect)
-		redirect(packet, mad);
+	else if (fault == REDIRECT && may_redirect(mad[1]))
+		redirect(node, mad);
 	else if (fault == TRUNCATE)
-		length = 1 + choose(IB_MAD_SIZE - 1);
-	else if (fault == REQUEST)
-		ask(packet);
-	if (choose(1000) < mix.instant) {
-		reply(packet, mad, length);
-		virtual_look();
-	} else {
-		deliver(flight, mad, length, response_us(node, fault));
-	}
+		length = 1 + choose(MACHINE_MAD - 1);
+	machine_deliver(request, mad, length,
+			choose(1000) < mix.instant ? 0 : response_us(node, fault));
 	if (fault == DOUBLE)
-		deliver(flight, mad, length, response_us(node, choose(2) ? LATE : DELAY));
+		machine_deliver(request, mad, length,
+				response_us(node, choose(2) ? LATE : DELAY));
 }
 
 static enum fault choose_fault(uint32_t node)
@@ -335,70 +183,38 @@ static enum fault choose_fault(uint32_t node)
 	return NO_FAULT;
 }
 
-static int take_packet(const struct device_packet *packet, void *arg)
+static enum machine_verdict answer(struct machine_mad *mad, void *arg)
 {
-	uint32_t node = node_of(packet);
-	struct flight *flight;
+	unsigned node;
 	enum fault fault;
 
 	(void)arg;
-	if (packet->mad[3] & IB_MAD_RESPONSE)
-		return 0;
-	virtual_lock();
-	if (packet->header.timeout_ms && *find_held(packet)) {
-		virtual_unlock();
-		return -EINVAL;
-	}
+	if (mad->at_host || sscanf(mad->node, "n%u", &node) != 1)
+		return MACHINE_PASS;
 	fault = choose_fault(node);
 	counts[fault]++;
-	flight = make_flight(packet);
-	if (packet->header.timeout_ms)
-		deliver(flight, NULL, 0,
-			fault == TIME_OUT ? 0 : packet->header.timeout_ms * INT64_C(1000));
-	if (fault != LOSE && fault != TIME_OUT)
-		respond(flight, node, fault);
-	drop(flight);
-	virtual_unlock();
-	return 0;
+	if (fault == TIME_OUT)
+		machine_deliver(mad, NULL, 0, 0);
+	else if (fault != LOSE)
+		respond(mad, node, fault);
+	return MACHINE_DROP;
 }
 
 /* --- begin and end -------------------------------------------------------------- */
 
 void fabric_begin(uint64_t seed, const struct mix *wanted)
 {
+	machine_on_arrival(NULL, NULL);
 	mix = *wanted;
 	random_state = seed | 1;
 	salt = next_random(&random_state);
 	lose_everything = false;
-	device_on_write(take_packet, NULL);
-}
-
-void fabric_end(void)
-{
-	virtual_lock();
-	lose_everything = true;
-	virtual_unlock();
-	device_on_write(NULL, NULL);
-	virtual_lock();
-	virtual_forget();
-	while (deliveries.next != &deliveries) {
-		struct delivery *first = deliveries.next;
-
-		if (first->flight->held)
-			release(&first->flight->packet);
-		drop(first->flight);
-		deliveries.next = first->next;
-		free(first);
-	}
-	deliveries.previous = &deliveries;
-	virtual_unlock();
+	machine_on_arrival(answer, NULL);
 }
 
 void fabric_lose_everything(void)
 {
-	virtual_lock();
 	lose_everything = true;
-	virtual_unlock();
 }
 
 void fabric_report(void)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The fabric of the stress test, on the fake device and in virtual time. Each response tells
- * which node gives it, what was asked, and which request it answers. Faults are drawn at
- * random.
+ * The nodes of the stress test, on the machine of the unit tests. Each response tells which
+ * node gives it, what was asked, and which request it answers. Faults are drawn at random.
  */
 #ifndef TESTS_STRESS_FABRIC_H
 #define TESTS_STRESS_FABRIC_H
 
-#include "fake_device.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* A response may be longer than the port accepts. */
 #define LONGEST_ANSWER 3000
-/* LIDs of nodes; a node has its LID with this bit, too, to which it redirects. */
-#define REDIRECTED     0x400U
-/* The mark of a node that is reached by a directed route, whose hops it has. */
-#define BY_ROUTE       0x80000000
+/* Nodes "n1" to "n200" of the star; n1 has LID FIRST_LID. */
+#define MOST_NODES     200
+#define FIRST_LID      11
 
 enum fault {
 	LOSE,
@@ -28,7 +28,6 @@ enum fault {
 	BUSY,
 	REFUSE,
 	REDIRECT,
-	REQUEST,
 	NO_FAULT,
 	FAULTS
 };
@@ -36,17 +35,16 @@ enum fault {
 /* What the seed draws. */
 struct mix {
 	unsigned rates[NO_FAULT]; /* of 1,000 packets */
-	unsigned instant; /* of 1,000 responses, those that come before write() returns */
+	unsigned instant;         /* of 1,000 responses, those that take no time */
 	unsigned round_trip_us;
 	unsigned late_us;          /* LATE: up to so much */
 	unsigned dead, slow, busy; /* of 1,000 nodes */
 	unsigned slow_us;
-	bool drops_late; /* as a kernel does: responses that no request waits for */
 };
 
 /* At the beginning of a response's data. */
 struct stamp {
-	uint32_t node;
+	uint32_t node; /* from 1 on */
 	uint8_t mgmt_class, method;
 	uint16_t attribute;
 	uint32_t modifier;
@@ -59,10 +57,11 @@ struct stamp stamp_of(uint32_t node, unsigned mgmt_class, unsigned method, unsig
 		      uint32_t modifier, uint64_t ticket);
 /* Where the data of a class begins. */
 size_t data_offset(unsigned mgmt_class);
+/* The node to which one redirects requests of some classes. */
+bool may_redirect(unsigned mgmt_class);
+uint32_t partner_of(uint32_t node);
 
 void fabric_begin(uint64_t seed, const struct mix *mix);
-/* Forgets the packets that are on their way. */
-void fabric_end(void);
 void fabric_lose_everything(void);
 /* Prints how often each fault occurred. */
 void fabric_report(void);

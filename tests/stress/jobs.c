@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#include "port_state.h"
 #include "jobs.h"
 
 #include "fabric.h"
-#include "virtual.h"
 
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
 /* Requests of an engine at a time. */
-#define DEPTH        600
-#define LONG_REQUEST 1000
-#define VENDOR1      IB_VENDOR_RANGE1_START_CLASS
-#define VENDOR2      IB_VENDOR_OPENIB_PING_CLASS
-#define VENDOR2_OUI  0x001405
+#define DEPTH       600
+#define VENDOR1     IB_VENDOR_RANGE1_START_CLASS
+#define VENDOR2     IB_VENDOR_OPENIB_PING_CLASS
+#define VENDOR2_OUI 0x001405
 /* The ib_rpc_t that a thread uses again, and the IDs that its caller chooses. */
-#define REUSED       8
-#define CHOSEN       6
-#define SHOWN        10
+#define REUSED      8
+#define CHOSEN      6
+#define SHOWN       10
 
 /* What a request asks, and how it ended. */
 struct job {
@@ -92,12 +89,9 @@ static struct job *draw_job(uint64_t *state, unsigned ticket)
 {
 	const struct kind *kind = draw_kind(state);
 	struct job *job = &jobs[ticket];
-	unsigned node = draw(state, mix.nodes);
 
 	must(ticket > 0 && ticket <= job_count, "no such request");
-	job->node = 1 + node;
-	if (kind->mgmt_class == IB_SMI_DIRECT_CLASS)
-		job->node = BY_ROUTE | (1 + node % 8) | (node / 8 % 8) << 8;
+	job->node = 1 + draw(state, mix.nodes);
 	job->mgmt_class = (uint8_t)kind->mgmt_class;
 	job->method = (uint8_t)kind->method;
 	job->is_long = kind->is_long;
@@ -108,7 +102,8 @@ static struct job *draw_job(uint64_t *state, unsigned ticket)
 
 static ib_portid_t target_of(const struct job *job)
 {
-	ib_portid_t to = {.lid = (int)job->node, .qp = 1, .qkey = IB_DEFAULT_QP1_QKEY};
+	ib_portid_t to = {
+		.lid = (int)job->node + FIRST_LID - 1, .qp = 1, .qkey = IB_DEFAULT_QP1_QKEY};
 
 	if (job->mgmt_class == IB_SMI_CLASS)
 		to.qp = 0;
@@ -120,10 +115,8 @@ static ib_portid_t target_of(const struct job *job)
 		memcpy(to.gid + 12, &job->node, sizeof(job->node));
 		return to;
 	}
-	to = (ib_portid_t){.drpath.cnt = job->node >> 8 & 255 ? 2 : 1};
-	to.drpath.p[1] = (uint8_t)job->node;
-	to.drpath.p[2] = (uint8_t)(job->node >> 8);
-	return to;
+	/* by the switch, whose port 1 is the host's */
+	return (ib_portid_t){.drpath = {.cnt = 2, .p = {0, 1, (uint8_t)(job->node + 1)}}};
 }
 
 /* All but the transaction ID. */
@@ -151,11 +144,11 @@ static uint64_t ticket_of(const struct job *job)
 }
 
 /* The ticket, and bytes that are not 0. */
-static void fill_data(const struct job *job, uint8_t data[LONG_REQUEST])
+static void fill_data(const struct job *job, uint8_t data[IB_SA_DATA_SIZE])
 {
 	uint64_t ticket = ticket_of(job);
 
-	memset(data, 0x11, LONG_REQUEST);
+	memset(data, 0x11, IB_SA_DATA_SIZE);
 	memcpy(data, &ticket, sizeof(ticket));
 }
 
@@ -191,6 +184,8 @@ static void judge(const struct job *job, const uint8_t *data, size_t size)
 
 	memcpy(&got, data, size < sizeof(got) ? size : sizeof(got));
 	checked++;
+	if (may_redirect(job->mgmt_class) && got.node == partner_of(job->node))
+		wanted.node = got.node;
 	if (!memcmp(&got, &wanted, sizeof(got)))
 		return;
 	if (is_prefix(&wanted, &got)) {
@@ -227,6 +222,7 @@ static bool may_be(const struct job *job, bool gone)
 	case EHOSTUNREACH: /* corrupted into a redirection, or a corrupted redirection */
 	case ELOOP:
 		return true;
+	case EBADMSG: /* truncated */
 	case EMSGSIZE:
 	case EOPNOTSUPP:
 		return job->is_long;
@@ -314,7 +310,7 @@ static ib_rpc_t *draw_rpc(struct caller *caller, ib_rpc_t *fresh)
 static void send_one(struct caller *caller, ib_rpc_t *rpc)
 {
 	struct job *job = draw_job(&caller->random, caller->next++);
-	uint8_t data[LONG_REQUEST];
+	uint8_t data[IB_SA_DATA_SIZE];
 	ib_portid_t to = target_of(job);
 
 	fill_rpc(job, rpc);
@@ -342,7 +338,7 @@ static void get_message(struct caller *caller, struct job *job, ib_rpc_t *rpc, i
 static void call_one(struct caller *caller, ib_rpc_t *rpc)
 {
 	struct job *job = draw_job(&caller->random, caller->next++);
-	uint8_t data[LONG_REQUEST], response[LONG_REQUEST];
+	uint8_t data[IB_SA_DATA_SIZE], response[IB_SA_DATA_SIZE];
 	ib_portid_t to = target_of(job);
 	const void *result = response;
 
@@ -350,7 +346,7 @@ static void call_one(struct caller *caller, ib_rpc_t *rpc)
 	fill_data(job, data);
 	if (job->method == IB_MAD_METHOD_GETMULTI || !draw(&caller->random, 3)) {
 		get_message(caller, job, rpc, &to, data,
-			    job->method == IB_MAD_METHOD_GETMULTI ? LONG_REQUEST
+			    job->method == IB_MAD_METHOD_GETMULTI ? IB_SA_DATA_SIZE
 								  : IB_SMP_DATA_SIZE);
 		return;
 	}
@@ -448,7 +444,7 @@ static void called_back(struct mad_async *async, const struct mad_reply *reply, 
 static bool submit_next(struct engine *engine)
 {
 	struct caller *caller = &engine->caller;
-	uint8_t data[LONG_REQUEST];
+	uint8_t data[IB_SA_DATA_SIZE];
 	ib_portid_t to;
 	ib_rpc_t rpc = {0};
 	struct arg *arg;
@@ -465,7 +461,7 @@ static bool submit_next(struct engine *engine)
 	engine->last = arg->job;
 	engine->open++;
 	ret = mad_async_submit(engine->async, &rpc, &to, data,
-			       arg->job->method == IB_MAD_METHOD_GETMULTI ? LONG_REQUEST
+			       arg->job->method == IB_MAD_METHOD_GETMULTI ? IB_SA_DATA_SIZE
 									  : IB_SMP_DATA_SIZE,
 			       called_back, arg, &engine->last_id);
 	if (ret) {
@@ -547,13 +543,12 @@ void *do_running(void *arg)
 void *do_event_loop(void *arg)
 {
 	struct engine engine;
-	struct pollfd fds[2];
+	struct pollfd fd;
 
 	begin(&engine, arg);
-	fds[0] = (struct pollfd){.fd = mad_rpc_portid(engine.caller.port), .events = POLLIN};
-	fds[1] = (struct pollfd){.fd = mad_async_poll_fd(engine.async), .events = POLLIN};
+	fd = (struct pollfd){.fd = mad_async_poll_fd(engine.async), .events = POLLIN};
 	while (!is_finished(&engine)) {
-		virtual_poll(fds, 2, timeout_ms_of(engine.async));
+		poll(&fd, 1, -1);
 		mad_async_process(engine.async);
 	}
 	end(&engine);

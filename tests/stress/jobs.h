@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <infiniband/mad_async.h>
+#include <infiniband/umad.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
 /*
  * stress COUNT
  *
- * So many requests on a fake device, in virtual time, in rounds. The seed draws the mix of a
- * round: one thread or many, with blocking calls, engines that run and one in an event loop;
- * transaction IDs of the library, of an ib_rpc_t that is used again and of the caller; a fabric
- * that loses, doubles, delays, reorders, corrupts, truncates, is busy, redirects, and sends its
- * own requests, with dead and slow nodes.
+ * So many requests on the machine of the unit tests, in virtual time, in rounds. The seed draws
+ * the mix of a round: one thread or many, with blocking calls, engines that run and one in an
+ * event loop; transaction IDs of the library, of an ib_rpc_t that is used again and of the
+ * caller; a fabric that loses, doubles, delays, reorders, corrupts, truncates, is busy and
+ * redirects, with dead and slow nodes.
  *
  * Each request must complete exactly once, with a possible error or the data of what it asked:
  * this node, class, attribute and modifier, and this request, not an earlier one. In the last
@@ -19,13 +19,14 @@
  */
 #include "fabric.h"
 #include "jobs.h"
-#include "virtual.h"
+#include "machine.h"
 
 #include <infiniband/umad_ext.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
+#define STAR          "star:200"
 #define ROUND         20000
 #define LAST_REQUESTS 2000
 #define MOST_BLOCKING 6
@@ -56,7 +57,6 @@ static struct mix draw_fabric(void)
 		.slow = sometimes(100),
 		.busy = sometimes(200),
 		.slow_us = choose(2000000),
-		.drops_late = choose(4),
 	};
 
 	mix.rates[LOSE] = sometimes(30);
@@ -69,14 +69,13 @@ static struct mix draw_fabric(void)
 	mix.rates[BUSY] = sometimes(20);
 	mix.rates[REFUSE] = sometimes(30);
 	mix.rates[REDIRECT] = sometimes(20);
-	mix.rates[REQUEST] = sometimes(20);
 	return mix;
 }
 
 static struct job_mix draw_jobs(void)
 {
 	struct job_mix mix = {
-		.nodes = 2 + choose(choose(2) ? 8 : 1000),
+		.nodes = 2 + choose(choose(2) ? 8 : MOST_NODES - 2),
 		.attributes = 1 + choose(6),
 		.reused = choose(2) ? 100 : choose(101),
 		.sent = sometimes(20),
@@ -104,6 +103,19 @@ static struct ibmad_port *open_port(struct job_mix *mix)
 	return port;
 }
 
+static pthread_t start(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+
+	must(!pthread_create(&thread, NULL, run, arg), "no thread");
+	return thread;
+}
+
+static void join(pthread_t thread)
+{
+	pthread_join(thread, NULL);
+}
+
 /* All kinds of threads, each with its share. */
 static void run_threads(struct ibmad_port *port, unsigned count, unsigned blocking,
 			unsigned engines)
@@ -118,13 +130,13 @@ static void run_threads(struct ibmad_port *port, unsigned count, unsigned blocki
 		if (n == all - 1)
 			shares[n].count = count + 1 - first;
 		first += shares[n].count;
-		threads[n] = virtual_thread(n < blocking  ? do_blocking
-					    : n < all - 1 ? do_running
-							  : do_event_loop,
-					    &shares[n]);
+		threads[n] = start(n < blocking  ? do_blocking
+				   : n < all - 1 ? do_running
+						 : do_event_loop,
+				   &shares[n]);
 	}
 	for (unsigned n = 0; n < all; n++)
-		virtual_join(threads[n]);
+		join(threads[n]);
 }
 
 static void run_round(unsigned count, uint64_t seed)
@@ -140,15 +152,14 @@ static void run_round(unsigned count, uint64_t seed)
 	port = open_port(&mix);
 	fabric_begin(next_random(&random_state), &fabric);
 	jobs_begin(count, seed, &mix);
-	receiver = virtual_thread(do_receiving, port);
+	receiver = start(do_receiving, port);
 	if (choose(2))
 		run_threads(port, count, 1, 0);
 	else
 		run_threads(port, count, 1 + choose(MOST_BLOCKING), choose(MOST_ENGINES + 1));
 	jobs_stop_receiving();
-	virtual_join(receiver);
+	join(receiver);
 	mad_rpc_close_port(port);
-	fabric_end();
 	jobs_end(false);
 }
 
@@ -156,22 +167,21 @@ static void run_round(unsigned count, uint64_t seed)
 static void remove_device(void)
 {
 	struct mix fabric = {.round_trip_us = 1000000};
-	struct job_mix mix = {.nodes = 1000, .attributes = 4, .timeout_ms = 1000};
+	struct job_mix mix = {.nodes = MOST_NODES, .attributes = 4, .timeout_ms = 1000};
 	struct ibmad_port *port = open_port(&mix);
 	struct share share = {port, 1, LAST_REQUESTS, 1};
 	pthread_t receiver, runner;
 
 	fabric_begin(1, &fabric);
 	jobs_begin(LAST_REQUESTS, 1, &mix);
-	receiver = virtual_thread(do_receiving, port);
+	receiver = start(do_receiving, port);
 	fabric_lose_everything();
-	runner = virtual_thread(do_running, &share);
-	virtual_poll(NULL, 0, 20);
-	device_remove();
-	virtual_join(runner);
-	virtual_join(receiver);
+	runner = start(do_running, &share);
+	machine_pass(20000);
+	machine_rule("remove on host");
+	join(runner);
+	join(receiver);
 	mad_rpc_close_port(port);
-	fabric_end();
 	jobs_end(true);
 }
 
@@ -199,23 +209,21 @@ int main(int argc, char **argv)
 			      : (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
 	double start = seconds();
 	unsigned long wrong;
+	int64_t virtual;
 
 	printf("TEST_SEED=%llu\n", (unsigned long long)value);
 	fflush(stdout);
 	umad_set_log_hook(ignore_message, NULL);
-	device_setup();
-	/* each LID is another node's */
-	device_file("/sys/class/infiniband/mlx5_0/ports/1/lid_mask_count", "0\n");
-	device_forget_packets();
-	device_without_timers();
+	machine_start(STAR, NULL);
 	for (unsigned long done = 0; done < count; done += ROUND)
 		run_round(count - done < ROUND ? (unsigned)(count - done) : ROUND,
 			  value + done / ROUND);
 	remove_device();
+	virtual = machine_us();
+	machine_stop();
 	printf("%lu requests in %.1f s, and %.0f s of virtual time\n", count, seconds() - start,
-	       (double)virtual_elapsed() / 1e6);
+	       (double)virtual / 1e6);
 	wrong = jobs_report(count / 10);
 	fabric_report();
-	must(!device_teardown(), "descriptors are open");
 	return wrong ? 1 : 0;
 }
