@@ -75,6 +75,10 @@ static struct open_device *devices[MOST_FDS]; /* by the number of the handle */
 static int count;
 static bool old_kernel, high;
 static struct {
+	size_t length; /* 0: the next message stays as it is */
+	unsigned status;
+} deformed;
+static struct {
 	unsigned calls, fail_in;
 	int error;
 } faults[MACHINE_CALLS];
@@ -117,6 +121,14 @@ unsigned machine_calls(enum machine_call call)
 int machine_handles(void)
 {
 	return count;
+}
+
+void machine_deform(size_t length, unsigned status)
+{
+	virtual_lock();
+	deformed.length = length;
+	deformed.status = status;
+	virtual_unlock();
 }
 
 void machine_old_kernel(void)
@@ -219,6 +231,7 @@ static void close_device(int number)
 void handles_begin(void)
 {
 	old_kernel = high = false;
+	deformed.length = 0;
 	memset(faults, 0, sizeof(faults));
 }
 
@@ -232,11 +245,28 @@ int handles_end(void)
 	return left;
 }
 
+/* Replaces the first message. */
+static void deform(struct handle *handle)
+{
+	struct message *old = handle->queue;
+	struct message *message = calloc(1, sizeof(*message) + deformed.length);
+
+	memcpy(message, old,
+	       sizeof(*old) + (old->length < deformed.length ? old->length : deformed.length));
+	message->length = deformed.length;
+	message->header.status = deformed.status;
+	deformed.length = 0;
+	handle->queue = message;
+	if (!message->next)
+		handle->queue_end = &message->next;
+	free(old);
+}
+
 static ssize_t read_message(struct open_device *device, uint8_t *buffer, size_t size)
 {
 	size_t header =
 		atomic_load(&device->shared->pkey_layout) ? HEADER_BYTES : OLD_HEADER_BYTES;
-	const struct message *first = device->handle->queue;
+	const struct message *first;
 	struct message *message;
 	size_t length;
 
@@ -244,8 +274,11 @@ static ssize_t read_message(struct open_device *device, uint8_t *buffer, size_t 
 		return -EINVAL;
 	if (device->handle->gone)
 		return -EIO;
-	if (!first)
+	if (!device->handle->queue)
 		return -EAGAIN;
+	if (deformed.length)
+		deform(device->handle);
+	first = device->handle->queue;
 	length = first->length;
 	if (size < header + length) {
 		if (length <= MACHINE_MAD || size < header + MACHINE_MAD)

@@ -124,6 +124,12 @@ unsigned machine_calls(enum machine_call call);
 /* The number of open handles. */
 int machine_handles(void);
 
+/*
+ * The next message that the program reads has this length, cut or with zeros behind it, and
+ * this status, an errno.
+ */
+void machine_deform(size_t length, unsigned status);
+
 /* A kernel without P_Key index and second registration: ENOTTY. */
 void machine_old_kernel(void);
 /* From now on, handles are numbers that are no descriptors, as with some simulators. */
