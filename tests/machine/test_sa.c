@@ -1,0 +1,1493 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The client of the SA: requests, tables, the address of the SA, cancelling; paths, addresses.
+ */
+
+#include "arrivals.h"
+
+#include <infiniband/mad_errors.h>
+#include <infiniband/mad_link.h>
+#include <infiniband/mad_sa.h>
+#include <infiniband/umad_ext.h>
+#include <endian.h>
+#include <pthread.h>
+
+#define MS         INT64_C(1000)
+#define S          (1000 * MS)
+#define UNSUP      IB_MAD_STS_METHOD_ATTR_NOT_SUPPORTED
+#define NO_RECORDS (UMAD_SA_STATUS_NO_RECORDS << 8)
+#define MANY       100
+
+static struct ibmad_port *port;
+static struct mad_async *async;
+
+/* --- the subnet ------------------------------------------------------------------- */
+
+static struct {
+	const char *sa;   /* the node of the SA; NULL: none responds */
+	uint16_t told;    /* the LID of the SA in the PortInfo; 0: its own */
+	bool shifts;      /* it is another one each time */
+	uint16_t refuses; /* the status of other nodes; 0: no response */
+	bool port_silent; /* the PortInfo has no response */
+	bool no_sm;       /* the PortInfo has no SM */
+	uint16_t status;  /* of the SA's responses */
+	uint16_t port_status;
+	bool scripted;       /* the SA responds with a table of these bytes */
+	unsigned offset;     /* AttributeOffset */
+	size_t size, zeros;  /* at most 200; the last ones are 0 */
+	uint8_t type, flags; /* of RMPP */
+	unsigned requests, port_infos;
+} subnet;
+
+static void fill(uint8_t *data, size_t size, uint8_t first)
+{
+	while (size--)
+		*data++ = first++;
+}
+
+static enum machine_verdict reply_table(struct machine_mad *mad)
+{
+	const uint8_t rmpp[] = {1, subnet.type, subnet.flags, 0, 0, 0, 0, 1, 0, 0, 0};
+
+	machine_reply(mad, 0, 24, rmpp, sizeof(rmpp));
+	mad->bytes[35] = (uint8_t)(20 + subnet.size);
+	mad->bytes[44] = (uint8_t)(subnet.offset >> 8);
+	mad->bytes[45] = (uint8_t)subnet.offset;
+	memset(mad->bytes + 56, 0, 200);
+	fill(mad->bytes + 56, subnet.size - subnet.zeros, 1);
+	return MACHINE_REPLY;
+}
+
+static enum machine_verdict at_local_port(struct machine_mad *mad)
+{
+	uint8_t *data = mad->bytes + IB_SMP_DATA_OFFS;
+
+	if (mad->bytes[17] != IB_ATTR_PORT_INFO)
+		return MACHINE_PASS;
+	if (!(mad->bytes[3] & IB_MAD_RESPONSE)) {
+		subnet.port_infos++;
+		return subnet.port_silent ? MACHINE_DROP : MACHINE_PASS;
+	}
+	if (subnet.shifts)
+		subnet.told++;
+	if (subnet.told || subnet.no_sm)
+		mad_set_field(data, 0, IB_PORT_SMLID_F, subnet.no_sm ? 0 : subnet.told);
+	mad_set_field(data, 0, IB_PORT_SMSL_F, 3);
+	if (subnet.port_status)
+		mad->bytes[5] = (uint8_t)subnet.port_status;
+	return MACHINE_PASS;
+}
+
+static enum machine_verdict at_node(struct machine_mad *mad, void *arg)
+{
+	bool is_table = mad->bytes[3] == IB_MAD_METHOD_GET_TABLE ||
+			mad->bytes[3] == IB_MAD_METHOD_GETMULTI;
+
+	(void)arg;
+	if (mad->at_host)
+		return mad->bytes[1] == IB_SMI_DIRECT_CLASS ? at_local_port(mad) : MACHINE_PASS;
+	if (mad->bytes[1] != IB_SA_CLASS || mad->bytes[3] & IB_MAD_RESPONSE ||
+	    (is_table && mad->bytes[25] == IB_RMPP_TYPE_ACK))
+		return MACHINE_PASS;
+	subnet.requests++;
+	if (!subnet.sa || strcmp(mad->node, subnet.sa) != 0)
+		return subnet.refuses ? machine_reply(mad, subnet.refuses, 0, NULL, 0)
+				      : MACHINE_DROP;
+	if (subnet.status)
+		return machine_reply(mad, subnet.status, 0, NULL, 0);
+	if (is_table && (subnet.scripted || strcmp(mad->node, "sm") != 0))
+		return reply_table(mad);
+	/* the record of the request, with an AttributeOffset */
+	if (subnet.scripted || strcmp(mad->node, "sm") != 0)
+		return machine_reply(mad, 0, 44, (const uint8_t[]){0, 14}, 2);
+	return MACHINE_PASS;
+}
+
+/* From now on the SA is on this node, and the PortInfo says so. */
+static void move_sa(const char *node)
+{
+	subnet.sa = node;
+	if (node)
+		subnet.told = machine_lid(node);
+}
+
+static void open_with(int *classes, int count)
+{
+	mad_async_free(async);
+	mad_rpc_close_port(port);
+	port = mad_rpc_open_port(NULL, 0, classes, count);
+	async = mad_async_create(port);
+}
+
+static int setup(void)
+{
+	int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
+
+	machine_setup();
+	arrivals_begin();
+	memset(&subnet, 0, sizeof(subnet));
+	subnet.sa = "sm";
+	subnet.type = IB_RMPP_TYPE_DATA;
+	subnet.flags = 7;
+	subnet.offset = 14;
+	handle_mads(at_node, NULL);
+	port = NULL;
+	async = NULL;
+	open_with(classes, 3);
+	return async ? 0 : -1;
+}
+
+static int teardown(void)
+{
+	mad_async_free(async);
+	mad_rpc_close_port(port);
+	return machine_teardown();
+}
+
+FIXTURE(setup, teardown);
+
+static const struct mad_sa_query nodes = {.attribute = IB_SA_ATTR_NODERECORD};
+static const struct mad_sa_query one_node = {
+	.method = IB_MAD_METHOD_GET,
+	.attribute = IB_SA_ATTR_NODERECORD,
+	.component_mask = 1, /* LID */
+	.record = "\0\2",
+	.record_size = 2,
+};
+
+static void be_quick(void)
+{
+	mad_rpc_set_timeout(port, 50);
+	mad_rpc_set_retries(port, 1);
+}
+
+static int get(void)
+{
+	return mad_sa_request(port, &one_node, NULL);
+}
+
+static int get_with(const ib_portid_t *sa)
+{
+	struct mad_sa_query query = one_node;
+
+	query.sa = sa;
+	return mad_sa_request(port, &query, NULL);
+}
+
+static void expect_failure(int error, unsigned status, const char *text)
+{
+	const struct mad_failure *failure = mad_last_failure();
+	char buffer[MAD_ERROR_TEXT_SIZE];
+
+	assert_int_equal(failure->error, error);
+	assert_int_equal(failure->mgmt_class, IB_SA_CLASS);
+	assert_int_equal(failure->status, status);
+	assert_string_equal(mad_failure_text(NULL, buffer, sizeof(buffer)), text);
+}
+
+/* The host's GID, and that of another node. */
+static void gid_of(const char *node, ibmad_gid_t gid)
+{
+	mad_set_field64(gid, 0, IB_GID_PREFIX_F, UINT64_C(0xfe80) << 48);
+	mad_set_field64(gid, 0, IB_GID_GUID_F, machine_guid(node));
+}
+
+#define HOST_GID "fe800000000000000000000000001001"
+
+/* --- requests and tables ---------------------------------------------------------- */
+
+static const struct {
+	const char *behaviour;
+	unsigned attribute, least; /* of the AttributeOffset */
+	size_t count;              /* records of "star:8"; 0: another number */
+} types[] = {
+	{"node_records", IB_SA_ATTR_NODERECORD, 14, 11},
+	{"port_info_records", IB_SA_ATTR_PORTINFORECORD, 9, 21},
+	{"link_records", IB_SA_ATTR_LINKRECORD, 1, 20},
+	{"guid_info_records", IB_SA_ATTR_GUIDINFORECORD, 9, 0},
+	{"service_records", IB_SA_ATTR_SERVICERECORD, 22, 0},
+	{"path_records", IB_SA_ATTR_PATHRECORD, 8, 0},
+	{"member_records", IB_SA_ATTR_MCRECORD, 7, 0},
+	{"inform_info_records", IB_SA_ATTR_INFORMINFORECORD, 8, 0},
+	{"sl_to_vl_records", IB_SA_ATTR_SL2VLTABLERECORD, 2, 0},
+	{"switch_info_records", IB_SA_ATTR_SWITCHINFORECORD, 3, 1},
+	{"linear_forwarding_records", IB_SA_ATTR_LFTRECORD, 9, 0},
+	{"multicast_forwarding_records", IB_SA_ATTR_MFTRECORD, 9, 0},
+	{"pkey_records", IB_SA_ATTR_PKEYTABLERECORD, 9, 0},
+	{"vl_arbitration_records", IB_SA_ATTR_VLARBTABLERECORD, 9, 0},
+	{"sm_info_records", IB_SA_ATTR_SMINFORECORD, 4, 1},
+	{"random_forwarding_records", IB_SA_ATTR_RFTRECORD, 1, 0},
+};
+
+/* The SA's own records; and those that are too short are not believed. */
+static void read_records(const void *arg)
+{
+	const __typeof__(*types) *row = arg;
+	ibmad_gid_t gid;
+	struct mad_sa_query query = {.attribute = row->attribute};
+	struct mad_sa_table *table = NULL;
+
+	if (row->attribute == IB_SA_ATTR_PATHRECORD) {
+		gid_of("host", gid);
+		assert_int_equal(mad_sa_path_records(port, gid, NULL, &table), 0);
+	} else if (row->attribute != IB_SA_ATTR_RFTRECORD) {
+		assert_int_equal(mad_sa_request(port, &query, &table), 0);
+	}
+	if (row->count)
+		assert_int_equal(table->count, row->count);
+	if (table && table->count)
+		assert_true(table->record_size >= 8 * row->least);
+	for (size_t i = 0; table && i < table->count; i++)
+		assert_int_equal((uintptr_t)mad_sa_table_record(table, i) % 8, 0);
+	if (table)
+		assert_null(mad_sa_table_record(table, table->count));
+	mad_sa_table_free(table);
+	subnet.scripted = true;
+	subnet.size = 8 * row->least * (row->least > 1 && row->least < 14 ? row->least - 1 : 1);
+	if (subnet.size > 200)
+		subnet.size = 8 * row->least;
+	subnet.offset = row->least - 1;
+	assert_int_equal(mad_sa_request(port, &query, &table), -EPROTO);
+	expect_failure(-EPROTO, 0, "the records of the response are too short");
+	assert_null(table);
+	subnet.offset = row->least;
+	assert_int_equal(mad_sa_request(port, &query, &table), 0);
+	assert_int_equal(table->record_size, 8 * row->least);
+	assert_int_equal(table->count, subnet.size / (8 * row->least));
+	mad_sa_table_free(table);
+}
+
+TEST_ROWS(read_records, types);
+
+/* An MCMemberRecord has 52 bytes, and 4 of padding; a LinkRecord has 6. */
+static const struct {
+	const char *behaviour;
+	unsigned attribute, offset;
+	size_t size, zeros, count;
+	int error;
+} paddings[] = {
+	{"no_record_of_any_size", IB_SA_ATTR_MCRECORD, 0, 0, 0, 0, 0},
+	{"no_record_of_56_bytes", IB_SA_ATTR_MCRECORD, 7, 0, 0, 0, 0},
+	{"less_than_a_mad", IB_SA_ATTR_LINKRECORD, 1, 8, 0, 1, 0},
+	{"padding_after_three", IB_SA_ATTR_MCRECORD, 7, 200, 32, 3, 0},
+	{"padding_alone", IB_SA_ATTR_MCRECORD, 7, 55, 55, 0, 0},
+	{"the_last_one_lacks_its_padding", IB_SA_ATTR_MCRECORD, 7, 2 * 56 + 52, 0, 3, 0},
+	{"the_only_one_lacks_it", IB_SA_ATTR_MCRECORD, 7, 52, 0, 1, 0},
+	{"seven_bytes_are_padding", IB_SA_ATTR_MCRECORD, 8, 64 + 57, 0, 2, 0},
+	{"eight_bytes_are_none", IB_SA_ATTR_MCRECORD, 8, 64 + 56, 0, 0, -EPROTO},
+	{"one_byte_is_left", IB_SA_ATTR_MCRECORD, 7, 2 * 56 + 1, 0, 0, -EPROTO},
+	{"eight_bytes_are_left", IB_SA_ATTR_MCRECORD, 7, 2 * 56 + 8, 0, 0, -EPROTO},
+	{"half_of_it_is_left", IB_SA_ATTR_MCRECORD, 7, 2 * 56 + 28, 0, 0, -EPROTO},
+	{"a_byte_is_cut_off", IB_SA_ATTR_MCRECORD, 7, 2 * 56 + 51, 0, 0, -EPROTO},
+	{"one_record_that_was_cut", IB_SA_ATTR_MCRECORD, 0xffff, 200, 0, 0, -EPROTO},
+};
+
+static void read_padded(const void *arg)
+{
+	const __typeof__(*paddings) *row = arg;
+	struct mad_sa_query query = {.attribute = row->attribute};
+	uint8_t expected[256] = {0};
+	struct mad_sa_table *table;
+
+	subnet.scripted = true;
+	subnet.offset = row->offset;
+	subnet.size = row->size;
+	subnet.zeros = row->zeros;
+	assert_int_equal(mad_sa_request(port, &query, &table), row->error);
+	if (row->error) {
+		assert_null(table);
+		return;
+	}
+	assert_int_equal(table->count, row->count);
+	fill(expected, row->size - row->zeros, 1); /* the library adds zeros */
+	if (row->count)
+		assert_memory_equal(mad_sa_table_record(table, 0), expected,
+				    row->count * 8 * row->offset);
+	mad_sa_table_free(table);
+}
+
+TEST_ROWS(read_padded, paddings);
+
+TEST(a_table_of_many_segments_has_all_records_of_the_sa)
+{
+	struct mad_sa_table *table;
+	unsigned failed = 0;
+	int ret;
+
+	mad_async_free(async);
+	mad_rpc_close_port(port);
+	machine_stop();
+	machine_start("fat-tree:8,2", "host-1");
+	port = mad_rpc_open_port(NULL, 0, (int[]){IB_SA_CLASS, IB_SMI_DIRECT_CLASS}, 2);
+	async = mad_async_create(port);
+	machine_rule("loss 1%%");
+	assert_int_equal(mad_sa_request(port, &nodes, &table), 0);
+	assert_int_equal(table->count, 32 + 12);
+	for (size_t i = 0; i < table->count; i++)
+		assert_true(mad_get_field(mad_sa_table_record(table, i), 0, IB_SA_NR_LID_F) >
+			    0);
+	mad_sa_table_free(table);
+	assert_int_equal(mad_sa_request(port, &nodes, NULL), 0); /* it need not be taken */
+	machine_rule("clear");
+	for (unsigned n = 1; n < 30; n++) {
+		machine_fail(MACHINE_MALLOC, n, ENOMEM);
+		ret = mad_sa_request(port, &nodes, &table);
+		machine_fail(MACHINE_MALLOC, 0, 0);
+		failed += ret == -ENOMEM;
+		assert_int_equal(ret, table ? 0 : -ENOMEM);
+		mad_sa_table_free(table);
+	}
+	assert_in_range(failed, 2, 28);
+	assert_int_equal(mad_port_set(port, MAD_PORT_MAX_RESPONSE, 4096), 0);
+	assert_int_equal(mad_sa_request(port, &nodes, &table), -EMSGSIZE);
+}
+
+TEST(a_request_has_its_components_and_the_key_and_gives_a_record)
+{
+	uint8_t record[201];
+	ib_portid_t given = {.lid = machine_lid("sm"), .sl = 1};
+	struct mad_sa_query query = {.attribute = 0x1234,
+				     .modifier = 0x55667788,
+				     .component_mask = 0x8000000000000001,
+				     .record = "\xab\xcd\xef",
+				     .record_size = 3,
+				     .sa = &given};
+	struct mad_sa_table *table;
+
+	subnet.scripted = true;
+	mad_port_set(port, MAD_PORT_SA_KEY, 0x1122334455667788);
+	assert_int_equal(mad_sa_request(port, &query, NULL), 0);
+	assert_int_equal(arrival_count, 2); /* and the ACK */
+	expect_mad(arrivals[0].mad, "0:01030212 16:1234 20:55667788 36:1122334455667788"
+				    " 48:8000000000000001 56:abcdef");
+	assert_int_equal(arrivals[0].sl, 1);
+	assert_int_equal(given.qp, 0);
+	mad_port_set(port, MAD_PORT_SA_KEY, 0);
+	fill(record, sizeof(record), 7);
+	query = (struct mad_sa_query){.method = IB_MAD_METHOD_SET,
+				      .attribute = 0x77,
+				      .component_mask = 5,
+				      .record = record,
+				      .record_size = 200};
+	assert_int_equal(mad_sa_request(port, &query, &table), 0);
+	assert_memory_equal(last_arrival()->mad + 56, record, 200);
+	assert_int_equal(last_arrival()->sl, 3); /* the PortInfo's */
+	assert_int_equal(table->count, 1);
+	assert_int_equal(table->record_size, 200);
+	assert_memory_equal(mad_sa_table_record(table, 0), record, 200);
+	assert_null(mad_sa_table_record(table, 1));
+	assert_null(mad_sa_table_record(table, SIZE_MAX));
+	assert_null(mad_sa_table_record(NULL, 0));
+	mad_sa_table_free(table);
+	mad_sa_table_free(NULL);
+	query.method = IB_MAD_METHOD_DELETE;
+	query.record = NULL;
+	query.record_size = 0;
+	assert_int_equal(mad_sa_request(port, &query, NULL), 0);
+	expect_mad(last_arrival()->mad, "0:01030215 17:77 55:05");
+}
+
+TEST(many_gids_are_sent_by_rmpp_and_paths_come_back)
+{
+	uint8_t record[24 + 20 * 16] = {0};
+	struct mad_sa_multi_path_record *multi = (void *)record;
+	struct mad_sa_query query = {.method = IB_MAD_METHOD_GETMULTI,
+				     .attribute = IB_SA_ATTR_MULTIPATH,
+				     .component_mask = MAD_SA_MULTI_PATH_SGID_COUNT |
+						       MAD_SA_MULTI_PATH_DGID_COUNT,
+				     .record = record};
+	struct mad_sa_table *table;
+	char node[] = "n1";
+
+	multi->sgid_count = 1;
+	gid_of("host", record + 24);
+	for (unsigned i = 1; i < 20; i++) {
+		node[1] = (char)('1' + i % 8);
+		gid_of(node, record + 24 + 16 * i);
+	}
+	for (unsigned last = 0; last <= 1; last++) {
+		multi->dgid_count = last ? 1 : 19;
+		query.record_size = last ? 24 + 2 * 16 : sizeof(record);
+		arrival_count = 0;
+		assert_int_equal(mad_sa_request(port, &query, &table), 0);
+		assert_int_equal(table->count, multi->dgid_count);
+		mad_sa_table_free(table);
+		assert_int_equal(arrivals[0].mad[3], IB_MAD_METHOD_GETMULTI);
+		assert_int_equal(arrivals[0].mad[25], IB_RMPP_TYPE_DATA);
+		assert_int_equal(arrivals[0].mad[26] & 7,
+				 last << 2 | IB_RMPP_FLAG_FIRST | IB_RMPP_FLAG_ACTIVE);
+	}
+}
+
+TEST(malformed_responses_are_errors)
+{
+	struct mad_sa_query query = {.attribute = 0x7777};
+
+	assert_int_equal(get(), 0);
+	subnet.scripted = true;
+	subnet.flags = 0;
+	assert_int_equal(mad_sa_request(port, &nodes, NULL), -EBADMSG);
+	subnet.type = IB_RMPP_TYPE_ACK;
+	assert_int_equal(mad_sa_request(port, &nodes, NULL), -EBADMSG);
+	subnet.type = IB_RMPP_TYPE_DATA;
+	subnet.flags = 7;
+	subnet.size = 112;
+	for (unsigned i = 0; i < 3; i++) {
+		query.method = i ? IB_MAD_METHOD_GET_TABLE : IB_MAD_METHOD_SET;
+		machine_deform(i == 2 ? 55 : 53, 0);
+		assert_int_equal(mad_sa_request(port, &query, NULL), -EBADMSG);
+		expect_failure(-EBADMSG, 0, "the response is malformed");
+	}
+	assert_int_equal(mad_sa_request(port, &nodes, NULL), 0);
+	machine_pass(2 * S);
+	machine_deform(IB_SMP_DATA_OFFS + IB_SMP_DATA_SIZE - 1, 0); /* the PortInfo */
+	assert_int_equal(get(), -EBADMSG);
+}
+
+static int call(struct mad_sa_query query)
+{
+	return mad_sa_request(port, &query, NULL);
+}
+
+static void never_called(struct mad_async *engine, const struct mad_sa_response *response,
+			 void *arg)
+{
+	(void)engine, (void)response, (void)arg;
+	fail();
+}
+
+TEST(wrong_arguments_are_refused)
+{
+	const struct mad_cancel odd = {.reserved = {[2] = 1}};
+	struct mad_cancel none = {0};
+	const ib_portid_t nowhere = {.lid = 0}, beyond = {.lid = 0x10042};
+	static const uint8_t bytes[400];
+	const struct {
+		struct mad_sa_query query;
+		bool request_only; /* mad_sa_submit() alone refuses the others */
+	} rows[] = {
+		{{.method = IB_MAD_METHOD_SEND, .attribute = 1}, true},
+		{{.attribute = 0x10000}, true},
+		{{.attribute = 1, .sa = &nowhere}, true},
+		{{.attribute = 1, .sa = &beyond}, true},
+		{{.attribute = 1, .record_size = 1}, true},
+		{{.attribute = 1, .record = bytes}, true},
+		{{.attribute = 1, .record = bytes, .record_size = 201}, true},
+		{{.attribute = 1, .cancel = &odd}, true},
+		{{.attribute = 1, .reserved = {1}}, true},
+		{{.attribute = 1, .reserved = {[3] = UINT64_C(1) << 40}}, true},
+		{{.method = IB_MAD_METHOD_SET,
+		  .attribute = 1,
+		  .record = bytes,
+		  .record_size = 201},
+		 true},
+		{{.attribute = 1, .time_limit_ms = 1}, false},
+		{{.attribute = 1, .cancel = &none}, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(mad_sa_submit(async, &rows[i].query, never_called, NULL, NULL),
+				 -EINVAL);
+		expect_failure(-EINVAL, 0, "an argument is wrong");
+		if (rows[i].request_only)
+			assert_int_equal(call(rows[i].query), -EINVAL);
+	}
+	assert_int_equal(mad_sa_request(NULL, &nodes, NULL), -EINVAL);
+	assert_int_equal(mad_sa_request(port, NULL, NULL), -EINVAL);
+	assert_int_equal(mad_sa_submit(NULL, &nodes, never_called, NULL, NULL), -EINVAL);
+	assert_int_equal(mad_sa_submit(async, NULL, never_called, NULL, NULL), -EINVAL);
+	assert_int_equal(mad_sa_submit(async, &nodes, NULL, NULL, NULL), -EINVAL);
+	assert_int_equal(arrival_count, 0);
+	/* a call that succeeds leaves the last failure */
+	assert_int_equal(get(), 0);
+	assert_int_equal(mad_last_failure()->error, -EINVAL);
+}
+
+TEST(a_status_comes_back_with_its_text)
+{
+	struct mad_sa_table *table;
+
+	subnet.status = UMAD_SA_STATUS_REQ_INVALID << 8;
+	assert_int_equal(mad_sa_request(port, &nodes, &table), -EIO);
+	assert_null(table);
+	expect_failure(-EIO, 0x0200, "SA: invalid request");
+	assert_int_equal(mad_last_failure()->attribute, IB_SA_ATTR_NODERECORD);
+	assert_int_equal(mad_last_failure()->method, IB_MAD_METHOD_GET_TABLE);
+	subnet.status = NO_RECORDS;
+	assert_int_equal(mad_sa_request(port, &nodes, &table), 0);
+	assert_int_equal(table->count, 0);
+	mad_sa_table_free(table);
+	assert_int_equal(get(), -EIO);
+	assert_int_equal(mad_last_failure()->status, NO_RECORDS);
+	subnet.status = UMAD_SA_STATUS_INSUF_COMPS << 8;
+	for (unsigned i = 0; i < 2; i++) { /* without a record */
+		assert_int_equal(call((struct mad_sa_query){.method = i ? IB_MAD_METHOD_SET
+									: IB_MAD_METHOD_DELETE,
+							    .attribute = IB_SA_ATTR_MCRECORD}),
+				 -EIO);
+		assert_int_equal(mad_last_failure()->status, 0x0600);
+	}
+	/* an SA that is busy is asked a bounded number of times */
+	subnet.status = IB_MAD_STS_BUSY;
+	subnet.requests = 0;
+	mad_rpc_set_timeout(port, 500);
+	mad_rpc_set_retries(port, 3);
+	assert_int_equal(get(), -EIO);
+	assert_int_equal(mad_last_failure()->status, IB_MAD_STS_BUSY);
+	assert_in_range(subnet.requests, 2, 20);
+}
+
+/* --- groups, services and paths ----------------------------------------------------- */
+
+TEST(a_join_has_the_group_the_port_and_the_join_state)
+{
+	struct umad_sa_mcmember_record member = {.mgid = {0xff, 0x12, 1, 2},
+						 .scope_state = 0x20};
+	struct mad_sa_query query = {.component_mask = UMAD_SA_MCM_COMP_MASK_QKEY};
+	struct mad_sa_table *table;
+
+	subnet.scripted = true;
+	member.qkey = htobe32(0x0b1b);
+	mad_sa_member_query(&query, IB_MAD_METHOD_SET, &member, 1);
+	assert_int_equal(call(query), 0);
+	expect_mad(last_arrival()->mad,
+		   "0:01030202 17:38 53:010007 56:ff120102 72:" HOST_GID " 88:00000b1b 104:21");
+	assert_int_equal(member.portgid[0], 0); /* the caller's record stays as it is */
+	memset(&member, 0, sizeof(member));
+	member.mgid[0] = 0xff;
+	member.portgid[15] = 1;
+	query = (struct mad_sa_query){.timeout_ms = 1000};
+	mad_sa_member_query(&query, IB_MAD_METHOD_DELETE, &member, 4);
+	assert_int_equal(call(query), 0);
+	expect_mad(last_arrival()->mad, "0:01030215 17:38 53:010003 56:ff 87:01 104:04");
+	assert_int_equal(query.timeout_ms, 1000);
+	/* members are asked for by what is not 0 */
+	subnet.scripted = false;
+	memset(&member, 0, sizeof(member));
+	for (unsigned i = 0; i < 2; i++) {
+		query = (struct mad_sa_query){0};
+		member.mgid[0] = i ? 0xff : 0;
+		arrival_count = 0;
+		mad_sa_member_query(&query, IB_MAD_METHOD_GET_TABLE, &member, 0);
+		assert_int_equal(mad_sa_request(port, &query, &table), 0);
+		expect_mad(arrivals[0].mad,
+			   i ? "0:01030212 17:38 55:01 56:ff" : "0:01030212 17:38");
+		mad_sa_table_free(table);
+	}
+}
+
+TEST(a_service_that_is_registered_is_completed_and_found)
+{
+	struct mad_sa_service_record service = {.id = htobe64(0x1234), .name = "abc"};
+	struct mad_sa_query query = {0};
+	struct mad_sa_table *table;
+
+	mad_sa_service_query(&query, IB_MAD_METHOD_SET, &service);
+	assert_int_equal(call(query), 0);
+	expect_mad(last_arrival()->mad,
+		   "0:01030202 17:31 48:0000001fffffffd7 62:1234 64:" HOST_GID
+		   " 80:ffff 84:ffffffff 104:616263");
+	for (unsigned i = 0; i < 2; i++) {
+		struct mad_sa_service_record found = {.name = "abc"};
+
+		query = (struct mad_sa_query){0};
+		arrival_count = 0;
+		mad_sa_service_query(&query, IB_MAD_METHOD_GET_TABLE, &found);
+		assert_int_equal(query.component_mask, MAD_SA_SERVICE_NAME);
+		assert_int_equal(mad_sa_request(port, &query, &table), 0);
+		expect_mad(arrivals[0].mad, "0:01030212 17:31 55:40 104:616263");
+		assert_int_equal(table->count, 1 - i);
+		mad_sa_table_free(table);
+		query = (struct mad_sa_query){0};
+		mad_sa_service_query(&query, IB_MAD_METHOD_DELETE, &service);
+		if (!i)
+			assert_int_equal(call(query), 0);
+	}
+	service.key[0] = 7;
+	query = (struct mad_sa_query){0};
+	mad_sa_service_query(&query, IB_MAD_METHOD_DELETE, &service);
+	assert_int_equal(call(query), -EIO);
+	expect_mad(last_arrival()->mad, "0:01030215 17:31 55:67 62:1234 64:" HOST_GID
+					" 80:ffff 84:ffffffff 88:07 104:616263");
+}
+
+TEST(paths_are_found_by_either_end)
+{
+	ibmad_gid_t host, other;
+	struct mad_sa_table *table;
+	uint8_t *path;
+
+	gid_of("host", host);
+	gid_of("n4", other);
+	assert_int_equal(mad_sa_path_records(port, host, other, &table), 0);
+	assert_int_equal(table->count, 1);
+	path = mad_sa_table_record(table, 0);
+	assert_int_equal(mad_get_field(path, 0, IB_SA_PR_DLID_F), machine_lid("n4"));
+	assert_true(mad_sa_rate_gbps(((struct mad_sa_path_record *)(void *)path)->rate) == 100);
+	mad_sa_table_free(table);
+	assert_int_equal(mad_sa_path_records(port, host, NULL, &table), 0);
+	assert_true(table->count >= 10);
+	mad_sa_table_free(table);
+	assert_int_equal(mad_sa_path_records(port, NULL, other, &table), 0);
+	assert_true(table->count >= 10);
+	mad_sa_table_free(table);
+	subnet.scripted = true;
+	arrival_count = 0;
+	assert_int_equal(mad_sa_path_records(port, NULL, NULL, NULL), 0);
+	expect_mad(arrivals[0].mad, "0:01030212 17:35 54:10 105:7f");
+}
+
+TEST(codes_of_rates_and_lifetimes_are_read_without_their_selector)
+{
+	static const struct {
+		uint8_t code;
+		double gbps;
+	} rates[] = {{0, 0},   {1, 0},    {2, 2.5},   {3, 10}, {7, 40},
+		     {12, 56}, {16, 100}, {24, 1200}, {25, 0}, {0x3f, 0}};
+
+	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+		assert_true(mad_sa_rate_gbps(rates[i].code) == rates[i].gbps);
+		assert_true(mad_sa_rate_gbps(rates[i].code | 0x80) == rates[i].gbps);
+	}
+	assert_true(mad_sa_lifetime_us(0x80) == 4.096);
+	assert_true(mad_sa_lifetime_us(0x8a) == 4.096 * 1024);
+	assert_true(mad_sa_lifetime_us(0xff) > 1e18);
+}
+
+/* --- on an engine ---------------------------------------------------------------------- */
+
+static struct outcome {
+	unsigned calls, status, transmissions;
+	int error;
+	size_t count;
+	uint8_t first;
+	uint64_t id;
+	bool cancelled; /* by a call that returned 0 */
+	char text[MAD_ERROR_TEXT_SIZE];
+} outcomes[MANY];
+
+static void came(struct mad_async *engine, const struct mad_sa_response *response, void *arg)
+{
+	struct outcome *outcome = arg;
+
+	(void)engine;
+	outcome->calls++;
+	outcome->error = response->error;
+	outcome->status = response->status;
+	outcome->transmissions = response->reply->transmissions;
+	outcome->count = response->table ? response->table->count : 0;
+	assert_int_equal(response->reply->error, response->error);
+	assert_true(!response->error == (response->table != NULL));
+	if (response->error)
+		assert_int_equal(mad_last_failure()->error, response->error);
+	mad_failure_text(NULL, outcome->text, sizeof(outcome->text));
+	if (outcome->count)
+		outcome->first = *(uint8_t *)mad_sa_table_record(response->table, 0);
+	mad_sa_table_free(response->table);
+}
+
+static void submit(unsigned first, unsigned end, const struct mad_sa_query *query)
+{
+	memset(outcomes + first, 0, (end - first) * sizeof(*outcomes));
+	for (; first < end; first++)
+		assert_int_equal(mad_sa_submit(async, query, came, &outcomes[first],
+					       &outcomes[first].id),
+				 0);
+}
+
+static void expect(unsigned first, unsigned end, int error)
+{
+	for (; first < end; first++) {
+		assert_int_equal(outcomes[first].calls, 1);
+		assert_int_equal(outcomes[first].error, error);
+	}
+}
+
+/* The first requests, from their submission to their completion. */
+static void complete(unsigned count, const struct mad_sa_query *query, int error)
+{
+	submit(0, count, query);
+	mad_async_wait(async, -1);
+	expect(0, count, error);
+}
+
+TEST(requests_of_an_engine_share_one_port_info_which_lasts_a_second)
+{
+	unsigned allocations, first;
+
+	submit(0, MANY, &one_node);
+	assert_int_equal(subnet.requests, 0);
+	mad_async_wait(async, -1);
+	expect(0, MANY, 0);
+	assert_int_equal(subnet.port_infos, 1);
+	assert_int_equal(subnet.requests, MANY);
+	assert_int_equal(outcomes[0].transmissions, 1);
+	/* requests one by one need no more memory each */
+	complete(1, &one_node, 0);
+	first = machine_calls(MACHINE_MALLOC);
+	for (unsigned i = 0; i < 100; i++)
+		complete(1, &one_node, 0);
+	allocations = machine_calls(MACHINE_MALLOC) - first;
+	assert_in_range(allocations, 100, 300);
+	machine_pass(S);
+	assert_int_equal(get(), 0);
+	assert_int_equal(subnet.port_infos, 1);
+	machine_pass(2 * MS);
+	assert_int_equal(get(), 0);
+	assert_int_equal(subnet.port_infos, 2);
+	machine_pass(2 * S);
+	complete(MANY, &nodes, 0);
+	assert_int_equal(outcomes[MANY - 1].count, 11);
+	assert_int_equal(subnet.port_infos, 3);
+}
+
+TEST(a_gid_of_zeros_is_that_of_the_port)
+{
+	struct umad_sa_mcmember_record member = {.mgid = {0xff}};
+	const char *join = "0:01030202 17:38 53:010003 56:ff 72:" HOST_GID " 104:01";
+	ib_portid_t given = {.lid = machine_lid("sm")};
+	struct mad_sa_query query = {0};
+
+	subnet.scripted = true;
+	mad_sa_member_query(&query, IB_MAD_METHOD_SET, &member, 1);
+	submit(0, 1, &one_node); /* the join follows one that waits for the address */
+	submit(1, 10, &query);
+	mad_async_wait(async, -1);
+	expect(0, 10, 0);
+	assert_int_equal(subnet.requests, 10);
+	assert_in_range(subnet.port_infos, 1, 2);
+	expect_mad(last_arrival()->mad, join);
+	assert_int_equal(call(query), 0); /* the address is known */
+	expect_mad(last_arrival()->mad, join);
+	query.sa = &given;
+	subnet.no_sm = true;
+	assert_int_equal(call(query), 0);
+	expect_mad(last_arrival()->mad, join);
+	query.method = IB_MAD_METHOD_GET_TABLE; /* a table may be asked for by zeros */
+	arrival_count = 0;
+	assert_int_equal(call(query), 0);
+	expect_mad(arrivals[0].mad, "0:01030212 17:38 53:010003 56:ff 104:01");
+}
+
+TEST(the_record_is_copied_and_the_table_belongs_to_the_callback)
+{
+	uint8_t record[200];
+	struct mad_sa_query query = {.method = IB_MAD_METHOD_GET,
+				     .attribute = IB_SA_ATTR_PATHRECORD,
+				     .component_mask = MAD_SA_PATH_DGID,
+				     .record = record,
+				     .record_size = sizeof(record)};
+
+	subnet.scripted = true;
+	memset(record, 0x99, sizeof(record));
+	submit(0, 1, &query);
+	memset(record, 0, sizeof(record));
+	mad_async_wait(async, -1);
+	expect(0, 1, 0);
+	assert_int_equal(outcomes[0].first, 0x99);
+	assert_int_equal(last_arrival()->mad[55], 4);
+	subnet.status = NO_RECORDS;
+	complete(1, &nodes, 0);
+	assert_int_equal(outcomes[0].status, NO_RECORDS);
+	assert_int_equal(outcomes[0].count, 0);
+	complete(1, &query, -EIO);
+	subnet.status = 0;
+	subnet.size = 100;
+	subnet.offset = 7;
+	complete(1, &nodes, -EPROTO);
+	assert_string_equal(outcomes[0].text, "the records of the response are too short");
+}
+
+/* --- the address of the SA ------------------------------------------------------------- */
+
+TEST(requests_follow_the_sa_to_another_node)
+{
+	const ib_portid_t given = {.lid = machine_lid("n7")};
+	unsigned before;
+
+	assert_int_equal(get(), 0);
+	be_quick();
+	move_sa("n1");
+	assert_int_equal(get(), 0); /* after a timeout */
+	assert_int_equal(subnet.requests, 3);
+	before = subnet.port_infos;
+	/* a kernel may respond that no agent serves the class at the old LID */
+	subnet.refuses = IB_MAD_STS_METHOD_NOT_SUPPORTED;
+	mad_rpc_set_timeout(port, 60000);
+	move_sa("n2");
+	assert_int_equal(get(), 0);
+	assert_int_equal(subnet.port_infos, before + 1);
+	be_quick();
+	/* one that has not moved is asked once */
+	subnet.sa = NULL;
+	subnet.requests = 0;
+	subnet.refuses = UNSUP;
+	assert_int_equal(get(), -EIO);
+	assert_int_equal(mad_last_failure()->status, UNSUP);
+	assert_int_equal(subnet.requests, 1);
+	subnet.refuses = 0;
+	assert_int_equal(get(), -ETIMEDOUT);
+	assert_int_equal(subnet.requests, 2);
+	/* other errors do not make the address doubtful */
+	move_sa("n2");
+	before = subnet.port_infos;
+	subnet.status = 0x0300;
+	assert_int_equal(get(), -EIO);
+	subnet.status = 0;
+	assert_int_equal(subnet.port_infos, before);
+	/* on an engine; each request that was sent to the old LID may time out separately */
+	move_sa("n3");
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
+	subnet.requests = 0;
+	complete(MANY, &one_node, 0);
+	assert_in_range(subnet.requests, MANY, MANY + 10);
+	/* one that moves all the time is not followed for ever */
+	subnet.sa = NULL;
+	subnet.shifts = true;
+	subnet.told = 20;
+	for (unsigned i = 0; i < 2; i++) {
+		subnet.requests = 0;
+		arrival_count = 0;
+		if (i)
+			complete(1, &one_node, -ETIMEDOUT);
+		else
+			assert_int_equal(get(), -ETIMEDOUT);
+		assert_int_equal(mad_last_failure()->mgmt_class, IB_SA_CLASS);
+	}
+	subnet.port_infos = 0; /* a given address is not doubted */
+	assert_int_equal(get_with(&given), -ETIMEDOUT);
+	assert_int_equal(subnet.port_infos, 0);
+}
+
+TEST(a_request_moves_as_soon_as_another_one_finds_the_sa)
+{
+	static const char *const to[] = {"n1", "n2", "n3"};
+	struct mad_sa_query quick = one_node, slow = one_node;
+
+	quick.timeout_ms = 50;
+	slow.timeout_ms = 600000;
+	move_sa(to[0]);
+	for (unsigned i = 0; i < 2; i++) {
+		machine_pass(2 * S);
+		assert_int_equal(get(), 0);
+		move_sa(to[i + 1]);
+		submit(i, i + 1, &slow);
+		submit(1 - i, 2 - i, &quick);
+		mad_async_wait(async, -1);
+		expect(0, 2, 0);
+	}
+	assert_true(machine_us() < 60 * S);
+}
+
+TEST(without_an_sa_requests_fail_as_the_port_says)
+{
+	assert_int_equal(get(), 0);
+	be_quick();
+	subnet.sa = NULL;
+	subnet.port_silent = true;
+	assert_int_equal(get(), -ETIMEDOUT); /* as the request did */
+	assert_int_equal(mad_last_failure()->mgmt_class, IB_SA_CLASS);
+	subnet.port_silent = false;
+	machine_pass(2 * S);
+	subnet.no_sm = true;
+	subnet.requests = 0;
+	assert_int_equal(get(), -ENXIO);
+	expect_failure(-ENXIO, 0, "no SM is known");
+	complete(3, &one_node, -ENXIO);
+	assert_string_equal(outcomes[0].text, "no SM is known");
+	assert_int_equal(outcomes[0].status, 0);
+	subnet.port_status = 0x1c;
+	complete(3, &one_node, -EIO);
+	assert_int_equal(outcomes[0].status, 0x1c);
+	subnet.port_silent = true;
+	complete(3, &one_node, -ETIMEDOUT);
+	assert_int_equal(subnet.requests, 0);
+}
+
+static void store_message(enum umad_log_level level, const char *text, void *user)
+{
+	(void)level;
+	snprintf(user, 100, "%s", text);
+}
+
+TEST(a_class_that_is_not_registered_says_so_unless_it_is_not_needed)
+{
+	struct umad_sa_mcmember_record member = {.mgid = {0xff, 0x12}};
+	ib_portid_t given = {.lid = machine_lid("sm")};
+	struct mad_sa_query join = {.sa = &given};
+	struct mad_sa_table *table;
+
+	for (unsigned i = 0; i < 2; i++) {
+		char text[100] = "";
+
+		open_with(&(int){i ? IB_SA_CLASS : IB_SMI_DIRECT_CLASS}, 1);
+		umad_set_log_hook(store_message, text);
+		madrpc_show_errors(1);
+		assert_int_equal(mad_sa_submit(async, &nodes, never_called, NULL, NULL),
+				 -EPROTONOSUPPORT);
+		madrpc_show_errors(0);
+		umad_set_log_hook(NULL, NULL);
+		assert_non_null(strstr(text, i ? "class 0x81 is not registered"
+					       : "class 0x03 is not registered"));
+		assert_int_equal(mad_sa_request(port, &nodes, &table), -EPROTONOSUPPORT);
+		assert_null(table);
+		assert_int_equal(mad_last_failure()->error, -EPROTONOSUPPORT);
+	}
+	subnet.scripted = true;
+	mad_sa_member_query(&join, IB_MAD_METHOD_SET, &member, 1);
+	assert_int_equal(call(join), -EPROTONOSUPPORT);
+	member.portgid[0] = 0xfe;
+	assert_int_equal(call(join), 0);
+	assert_int_equal(get_with(&given), 0);
+}
+
+/* --- limits and cancelling ---------------------------------------------------------------- */
+
+static struct mad_cancel cancel;
+
+static void *cancel_soon(void *arg)
+{
+	machine_pass(30 * MS);
+	mad_cancel_set(&cancel);
+	return arg;
+}
+
+static const struct {
+	const char *behaviour;
+	bool port_silent; /* or the SA is */
+	struct mad_sa_query limits;
+	const char *rule;
+	int error;
+	const char *text;
+} limits[] = {
+	{"a_request_has_a_time_limit",
+	 false,
+	 {.time_limit_ms = 30},
+	 NULL,
+	 -ETIME,
+	 "the time limit is over"},
+	{"the_time_limit_includes_the_address_of_the_sa",
+	 true,
+	 {.time_limit_ms = 30},
+	 NULL,
+	 -ETIME,
+	 "the time limit is over"},
+	{"another_thread_cancels_a_request",
+	 false,
+	 {.cancel = &cancel},
+	 NULL,
+	 -ECANCELED,
+	 "cancelled"},
+	{"a_request_ends_when_the_link_of_the_local_port_goes_down",
+	 false,
+	 {.time_limit_ms = 60000},
+	 "after 10ms link down on host",
+	 -ENETDOWN,
+	 "the link of the local port is down"},
+};
+
+static void reach_limit(const void *arg)
+{
+	const __typeof__(*limits) *row = arg;
+	struct mad_sa_query query = row->limits;
+	struct mad_sa_table *table;
+	pthread_t thread;
+
+	mad_rpc_set_timeout(port, 60000);
+	subnet.sa = NULL;
+	subnet.port_silent = row->port_silent;
+	query.attribute = IB_SA_ATTR_NODERECORD;
+	for (unsigned i = 0; i < 2; i++) {
+		int64_t begin = machine_us();
+
+		cancel = (struct mad_cancel){0};
+		query.method = i ? IB_MAD_METHOD_GET_TABLE : IB_MAD_METHOD_GET;
+		if (row->rule && !i)
+			machine_rule("%s", row->rule);
+		if (query.cancel)
+			assert_int_equal(pthread_create(&thread, NULL, cancel_soon, NULL), 0);
+		assert_int_equal(mad_sa_request(port, &query, &table), row->error);
+		expect_failure(row->error, 0, row->text);
+		assert_int_equal(mad_last_failure()->attribute, query.attribute);
+		assert_null(table);
+		if (query.cancel)
+			pthread_join(thread, NULL);
+		assert_in_range(machine_us() - begin, row->rule ? 0 : 30 * MS, 2 * S);
+	}
+	if (row->port_silent)
+		assert_int_equal(subnet.requests, 0);
+}
+
+TEST_ROWS(reach_limit, limits);
+
+TEST(a_request_that_ends_in_time_has_its_response)
+{
+	struct mad_sa_query query = nodes;
+	struct mad_sa_table *table;
+	int error = -ENOMEM;
+
+	query.time_limit_ms = 60000;
+	assert_int_equal(mad_sa_request(port, &query, &table), 0);
+	assert_int_equal(table->count, 11);
+	mad_sa_table_free(table);
+	subnet.status = NO_RECORDS;
+	assert_int_equal(mad_sa_request(port, &query, &table), 0);
+	assert_int_equal(table->count, 0);
+	mad_sa_table_free(table);
+	subnet.status = UMAD_SA_STATUS_REQ_INVALID << 8;
+	assert_int_equal(mad_sa_request(port, &query, &table), -EIO);
+	assert_null(table);
+	expect_failure(-EIO, 0x0200, "SA: invalid request");
+	subnet.status = 0;
+	query = one_node;
+	query.time_limit_ms = 60000;
+	for (unsigned n = 1; error; n++) { /* each allocation may fail */
+		machine_fail(MACHINE_MALLOC, n, ENOMEM);
+		error = mad_sa_request(port, &query, &table);
+		machine_fail(MACHINE_MALLOC, 0, 0);
+		assert_true(error == 0 || error == -ENOMEM);
+		assert_true(!error == (table != NULL));
+		mad_sa_table_free(table);
+	}
+}
+
+static int cancel_one(unsigned i)
+{
+	int ret = mad_async_cancel(async, outcomes[i].id);
+
+	outcomes[i].cancelled |= !ret;
+	return ret;
+}
+
+TEST(requests_are_cancelled_wherever_they_are)
+{
+	mad_rpc_set_timeout(port, 60000);
+	submit(0, 10, &one_node); /* they wait for the address */
+	assert_int_equal(cancel_one(4), 0);
+	assert_int_equal(cancel_one(4), -ENOENT);
+	mad_async_wait(async, -1);
+	expect(0, 4, 0);
+	expect(4, 5, -ECANCELED);
+	assert_string_equal(outcomes[4].text, "cancelled");
+	expect(5, 10, 0);
+	assert_int_equal(subnet.requests, 9);
+	assert_int_equal(cancel_one(5), -ENOENT);
+	assert_int_equal(mad_async_cancel(async, 0), -ENOENT);
+	assert_int_equal(mad_async_cancel(NULL, outcomes[5].id), -EINVAL);
+	machine_pass(2 * S);
+	subnet.requests = 0;
+	submit(0, 10, &one_node); /* with all others; later ones are not */
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
+	assert_int_equal(cancel_one(3), -ENOENT);
+	submit(10, 12, &one_node);
+	mad_async_wait(async, -1);
+	expect(0, 10, -ECANCELED);
+	expect(10, 12, 0);
+	assert_int_equal(subnet.requests, 2);
+	subnet.sa = NULL; /* in flight */
+	submit(0, 2, &one_node);
+	mad_async_wait(async, 100);
+	assert_int_equal(cancel_one(0), 0);
+	assert_int_equal(cancel_one(1), 0);
+	mad_async_wait(async, -1);
+	expect(0, 2, -ECANCELED);
+	machine_pass(2 * S);
+	subnet.port_silent = true; /* the wait for the address ends, too */
+	submit(0, 1, &one_node);
+	mad_async_wait(async, 100);
+	assert_int_equal(cancel_one(0), 0);
+	assert_true(mad_async_wait(async, 10) >= 1);
+	expect(0, 1, -ECANCELED);
+	submit(0, 5, &one_node);
+	mad_async_free(async);
+	async = NULL;
+	expect(0, 5, -ECANCELED);
+}
+
+static void cancel_in_callback(struct mad_async *engine, const struct mad_sa_response *response,
+			       void *arg)
+{
+	const struct outcome *own = arg, *other = own + 1;
+
+	assert_int_equal(response->error, 0);
+	mad_sa_table_free(response->table);
+	assert_int_equal(mad_async_cancel(engine, own->id), -ENOENT);
+	assert_int_equal(mad_async_cancel(engine, other->id), 0);
+	assert_int_equal(other->calls, 0); /* not within the call */
+}
+
+TEST(a_callback_cancels_another_request)
+{
+	struct mad_sa_query slow = one_node;
+	ib_portid_t given = {.lid = machine_lid("n8")};
+
+	slow.timeout_ms = 600000;
+	slow.sa = &given;
+	submit(1, 2, &slow);
+	assert_int_equal(mad_sa_submit(async, &one_node, cancel_in_callback, &outcomes[0],
+				       &outcomes[0].id),
+			 0);
+	mad_async_wait(async, -1);
+	expect(1, 2, -ECANCELED);
+	assert_true(machine_us() < 60 * S);
+}
+
+/* The PortInfo has come, and the request's first transmission is already cancelled. */
+TEST(a_request_that_moves_can_be_cancelled)
+{
+	const ib_portid_t given = {.lid = machine_lid("n1")};
+	struct mad_sa_query slow = one_node, to_given = one_node;
+
+	assert_int_equal(get(), 0);
+	slow.timeout_ms = 600000;
+	to_given.sa = &given;
+	move_sa("n1");
+	submit(1, 2, &slow);
+	machine_pass(2 * S);
+	submit(2, 3, &one_node);
+	assert_int_equal(mad_sa_submit(async, &to_given, cancel_in_callback, &outcomes[0],
+				       &outcomes[0].id),
+			 0);
+	assert_int_equal(get_with(&given), 0); /* reads the responses */
+	mad_async_wait(async, -1);
+	expect(1, 2, -ECANCELED);
+	expect(2, 3, 0);
+	assert_int_equal(machine_requests("n1"), 3);
+}
+
+static void *cancel_randomly(void *arg)
+{
+	unsigned seed = *(unsigned *)arg;
+
+	for (unsigned i = 0; i < 20; i++) {
+		machine_pass(rand_r(&seed) % 20000);
+		cancel_one((unsigned)rand_r(&seed) % MANY);
+	}
+	return NULL;
+}
+
+/*
+ * The SA moves, is silent or refuses, the PortInfo is lost, memory is short, requests are
+ * cancelled by threads and all together: each is called back once, and why is known.
+ */
+TEST(whatever_happens_each_request_is_completed_once)
+{
+	static const char *const places[] = {"sm", "n1", "n2", NULL};
+	unsigned seed = test_seed();
+	unsigned succeeded = 0;
+
+	mad_rpc_set_timeout(port, 60);
+	mad_rpc_set_retries(port, 2);
+	machine_rule("slow 1ms");
+	for (unsigned round = 0; round < 60; round++) {
+		bool all = false;
+		pthread_t thread;
+
+		subnet.size = 112;
+		subnet.refuses = rand_r(&seed) % 2 ? UNSUP : 0;
+		for (unsigned i = 0; i < MANY; i++) {
+			outcomes[i] = (struct outcome){.error = 1};
+			if (i % 10 == 9)
+				machine_fail(MACHINE_MALLOC, 1 + (unsigned)rand_r(&seed) % 4,
+					     ENOMEM);
+			if (mad_sa_submit(async, i % 2 ? &one_node : &nodes, came, &outcomes[i],
+					  &outcomes[i].id))
+				outcomes[i].error = 0; /* never called back */
+			machine_fail(MACHINE_MALLOC, 0, 0);
+		}
+		assert_int_equal(pthread_create(&thread, NULL, cancel_randomly, &seed), 0);
+		for (unsigned event = 0; event < 10; event++) {
+			if (!(rand_r(&seed) % 3))
+				move_sa(places[rand_r(&seed) % 4]);
+			subnet.port_silent = !(rand_r(&seed) % 8);
+			subnet.status = rand_r(&seed) % 6 ? 0 : 0x0200;
+			if (!(rand_r(&seed) % 40)) {
+				mad_async_cancel(async, MAD_ASYNC_ALL);
+				all = true;
+			}
+			mad_async_wait(async, (int)(rand_r(&seed) % 30));
+		}
+		subnet.port_silent = false;
+		pthread_join(thread, NULL);
+		mad_async_wait(async, -1);
+		for (unsigned i = 0; i < MANY; i++) {
+			const struct outcome *outcome = &outcomes[i];
+			int error = outcome->error;
+
+			if (!outcome->calls && !error)
+				continue; /* out of memory */
+			assert_int_equal(outcome->calls, 1);
+			if (outcome->cancelled)
+				assert_int_equal(error, -ECANCELED);
+			else
+				assert_true(!error || error == -ETIMEDOUT || error == -EIO ||
+					    error == -ENOMEM || (all && error == -ECANCELED));
+			succeeded += !error;
+		}
+	}
+	assert_true(succeeded > 60);
+}
+
+static int run_child(void)
+{
+	mad_async_wait(async, -1);
+	for (unsigned i = 0; i < 10; i++)
+		EXPECT(outcomes[i].calls == 1 && outcomes[i].error == -ECANCELED);
+	EXPECT(subnet.requests == 0);
+	return 0;
+}
+
+TEST(the_parent_s_requests_are_cancelled_in_a_child)
+{
+	for (unsigned known = 0; known < 2; known++) { /* the address of the SA */
+		subnet.requests = 0;
+		submit(0, 10, &one_node);
+		cancel_one(4);
+		run_in_child(run_child);
+		mad_async_wait(async, -1);
+		expect(0, 4, 0);
+		expect(4, 5, -ECANCELED);
+		expect(5, 10, 0);
+	}
+}
+
+/* --- the calls of libibmad: sa_rpc_call() and queries --------------------------------------
+ */
+
+TEST(a_call_has_mask_and_data_and_gives_a_record)
+{
+	uint8_t buf[256] = {[0] = 0xa1, [199] = 0xc3, [200] = 0xd4};
+	ib_sa_call_t sa_call = {.method = IB_MAD_METHOD_GET,
+				.attrid = IB_SA_ATTR_MCRECORD,
+				.mod = 0xffffffff,
+				.mask = 0x1122334455667788,
+				.trid = 0x12345678};
+	ib_portid_t to = {.lid = machine_lid("sm"), .qp = 77, .sl = 3};
+	const uint8_t low[] = {0x12, 0x34, 0x56, 0x78};
+
+	subnet.scripted = true;
+	smp_mkey_set(port, 0x9999999999999999);
+	mad_port_set(port, MAD_PORT_SA_KEY, 0x1122334455667788);
+	assert_ptr_equal(sa_rpc_call(port, buf, &to, &sa_call, 0), buf);
+	expect_mad(last_arrival()->mad, "0:01030201 17:38 20:ffffffff 36:1122334455667788"
+					" 48:1122334455667788 56:a1 255:c3");
+	assert_memory_equal(last_arrival()->mad + 12, low, sizeof(low));
+	assert_int_equal(last_arrival()->sl, 3);
+	assert_int_equal(to.qp, 1);
+	assert_int_equal(buf[200], 0xd4);
+	assert_int_equal(sa_call.recsz, 14);
+	subnet.status = 0x0300;
+	assert_fails_null(sa_rpc_call(port, buf, &to, &sa_call, 0), EIO);
+	assert_int_equal(sa_call.recsz, 0);
+	subnet.sa = NULL;
+	assert_fails_null(sa_rpc_call(port, buf, &to, &sa_call, 5), ETIMEDOUT);
+	assert_true(machine_us() < S);
+	arrival_count = 0;
+	for (to.lid = -1; to.lid <= 0; to.lid++)
+		assert_fails_null(sa_rpc_call(port, buf, &to, &sa_call, 0), EINVAL);
+	to.lid = 1;
+	assert_null(sa_rpc_call(port, buf, NULL, &sa_call, 0));
+	assert_null(sa_rpc_call(port, buf, &to, NULL, 0));
+	assert_null(sa_rpc_call(NULL, buf, &to, &sa_call, 0));
+	assert_int_equal(arrival_count, 0);
+}
+
+TEST(paths_and_nodes_are_found_by_gid_and_guid)
+{
+	ib_portid_t sm = {.lid = machine_lid("sm"), .sl = 2}, none = {.lid = 0};
+	ibmad_gid_t host, other, nobody = {0xfe, 0x80, [15] = 9};
+	uint8_t buf[256] = {[200] = 0xd4};
+
+	gid_of("host", host);
+	gid_of("n4", other);
+	assert_int_equal(ib_path_query_via(port, host, other, &sm, buf), machine_lid("n4"));
+	expect_mad(last_arrival()->mad, "0:01030201 17:35 55:0c 64:fe80000000000000000000000001"
+					"0041 80:" HOST_GID);
+	assert_int_equal(last_arrival()->sl, 2);
+	assert_int_equal(mad_get_field(buf, 0, IB_SA_PR_DLID_F), machine_lid("n4"));
+	assert_int_equal(buf[200], 0xd4);
+	assert_fails_minus_1(ib_path_query_via(port, host, nobody, &sm, buf), EIO);
+	assert_fails_minus_1(ib_path_query_via(port, host, other, &none, buf), EINVAL);
+	assert_int_equal(ib_path_query_via(port, NULL, other, &sm, buf), -1);
+	assert_int_equal(ib_path_query_via(port, host, NULL, &sm, buf), -1);
+	assert_int_equal(ib_path_query_via(port, host, other, NULL, buf), -1);
+	assert_int_equal(ib_path_query_via(port, host, other, &sm, NULL), -1);
+	memset(buf, 0, sizeof(buf));
+	assert_int_equal(ib_node_query_via(port, machine_guid("n4"), &sm, buf), 0);
+	expect_mad(last_arrival()->mad, "0:01030201 17:11 54:01 80:0000000000010041");
+	assert_int_equal(mad_get_field(buf, 0, IB_SA_NR_LID_F), machine_lid("n4"));
+	assert_fails_minus_1(ib_node_query_via(port, 1, &sm, buf), EIO);
+	assert_fails_minus_1(ib_node_query_via(port, 1, &sm, NULL), EINVAL);
+}
+
+/* --- addresses ------------------------------------------------------------------------------
+ */
+
+TEST(the_port_knows_itself_and_its_subnet_manager)
+{
+	ib_portid_t sm, self;
+	ibmad_gid_t gid, own;
+	int portnum;
+
+	memset(&sm, 0x44, sizeof(sm));
+	assert_int_equal(ib_resolve_smlid_via(&sm, 0, port), 0);
+	assert_int_equal(subnet.port_infos, 1);
+	assert_int_equal(sm.lid, machine_lid("sm"));
+	assert_int_equal(sm.sl, 3);
+	assert_int_equal(sm.qp, 0);
+	assert_int_equal(sm.qkey, 0);
+	assert_int_equal(sm.drpath.cnt, 0);
+	memset(&self, 0x33, sizeof(self));
+	gid_of("host", own);
+	assert_int_equal(ib_resolve_self_via(&self, &portnum, &gid, port), 0);
+	assert_int_equal(self.lid, machine_lid("host"));
+	assert_int_equal(self.sl, 3);
+	assert_int_equal(self.qp, 0x33333333); /* the rest is not changed */
+	assert_int_equal(portnum, 1);
+	assert_memory_equal(gid, own, sizeof(own));
+	portnum = 0;
+	assert_int_equal(ib_resolve_self_via(NULL, &portnum, NULL, port), 0);
+	assert_int_equal(portnum, 1);
+	assert_int_equal(ib_resolve_self_via(NULL, NULL, NULL, port), 0);
+	assert_fails_minus_1(ib_resolve_smlid_via(NULL, 0, port), EINVAL);
+	for (unsigned i = 0; i < 3; i++) {
+		subnet.no_sm = i == 0;
+		subnet.told = i == 1 ? 0xc000 : 0xffff;
+		assert_fails_minus_1(ib_resolve_smlid_via(&sm, 0, port), ENXIO);
+	}
+	subnet.port_silent = true;
+	mad_rpc_set_timeout(port, 100000);
+	mad_rpc_set_retries(port, 1);
+	assert_fails_minus_1(ib_resolve_smlid_via(&sm, 5, port), ETIMEDOUT);
+	assert_true(machine_us() < S);
+	self.lid = 9;
+	assert_fails_minus_1(ib_resolve_self_via(&self, NULL, NULL, port), ETIMEDOUT);
+	assert_int_equal(self.lid, 9);
+}
+
+TEST(gids_and_guids_are_looked_up_at_the_subnet_manager)
+{
+	ib_portid_t to, sm = {.lid = machine_lid("sm"), .sl = 1}, asked = {0};
+	uint64_t guid = machine_guid("n4"), nobody = 1;
+	ibmad_gid_t other, no_gid = {0xfe, 0x80, [15] = 1};
+
+	gid_of("n4", other);
+	memset(&to, 0x22, sizeof(to));
+	assert_int_equal(ib_resolve_gid_via(&to, other, NULL, 0, port), 0);
+	assert_int_equal(subnet.port_infos, 1);
+	assert_int_equal(last_arrival()->sl, 3);
+	assert_int_equal(to.lid, machine_lid("n4"));
+	assert_int_equal(to.sl, 0x22); /* and nothing else is set */
+	assert_int_equal(ib_resolve_gid_via(&to, other, &sm, 0, port), 0);
+	assert_int_equal(subnet.port_infos, 1); /* one that is known is not looked for */
+	assert_int_equal(last_arrival()->sl, 1);
+	assert_int_equal(ib_resolve_gid_via(&to, other, &asked, 0, port), 0);
+	assert_int_equal(asked.lid, sm.lid); /* one without LID is, and is told */
+	assert_int_equal(asked.sl, 3);
+	to = (ib_portid_t){0};
+	assert_int_equal(ib_resolve_guid_via(&to, &guid, NULL, 0, port), 0);
+	assert_int_equal(to.lid, machine_lid("n4"));
+	assert_memory_equal(to.gid, other, sizeof(other));
+	assert_int_equal(to.grh_present, 0);
+	/* the subnet prefix of the port ID counts */
+	subnet.scripted = true;
+	to = (ib_portid_t){.gid = {0xfe, 0xc0, 0, 0, 0, 0, 0, 5}};
+	assert_int_equal(ib_resolve_guid_via(&to, &guid, &sm, 0, port), 0);
+	expect_mad(last_arrival()->mad,
+		   "0:01030201 17:35 55:0c 64:fec00000000000050000000000010041 80:" HOST_GID);
+	subnet.scripted = false;
+	assert_fails_minus_1(ib_resolve_gid_via(&to, no_gid, &sm, 0, port), EIO);
+	assert_int_equal(to.lid, -1);
+	assert_fails_minus_1(ib_resolve_guid_via(&to, &nobody, &sm, 0, port), EIO);
+	assert_fails_minus_1(ib_resolve_gid_via(NULL, other, &sm, 0, port), EINVAL);
+	assert_int_equal(ib_resolve_gid_via(&to, NULL, &sm, 0, port), -1);
+	assert_int_equal(ib_resolve_guid_via(NULL, &guid, &sm, 0, port), -1);
+	assert_int_equal(ib_resolve_guid_via(&to, NULL, &sm, 0, port), -1);
+	to.lid = 5;
+	subnet.no_sm = true;
+	assert_fails_minus_1(ib_resolve_gid_via(&to, other, NULL, 0, port), ENXIO);
+	assert_fails_minus_1(ib_resolve_guid_via(&to, &guid, NULL, 0, port), ENXIO);
+	assert_int_equal(to.lid, 5);
+}
+
+static ib_portid_t resolved;
+
+static int resolve(enum MAD_DEST kind, const char *text)
+{
+	char copy[300];
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	memset(&resolved, 0x44, sizeof(resolved));
+	errno = 0;
+	return ib_resolve_portid_str_via(&resolved, copy, kind, NULL, port);
+}
+
+TEST(addresses_are_resolved_by_text)
+{
+	static const struct {
+		enum MAD_DEST kind;
+		const char *text;
+		int lid;
+	} right[] = {
+		{IB_DEST_LID, "8", 8},
+		{IB_DEST_LID, "0x1f", 31},
+		{IB_DEST_LID, "010", 8},
+		{IB_DEST_LID, " 7", 7},
+		{IB_DEST_LID, "8 ", 8},
+		{IB_DEST_LID, "\t0x9\n", 9},
+		{IB_DEST_LID, "49151", 49151},
+		{IB_DEST_DRPATH, "0,1,6", 0},
+		{IB_DEST_GUID, "0x10041", 14},
+		{IB_DEST_GUID, " 0x0000000000010041 \n", 14},
+		{IB_DEST_GID, "fe80::1:41", 14},
+		{IB_DEST_DRSLID, "2,0,1", 2},
+		{IB_DEST_DRSLID, "2 0,1", 2},
+		{IB_DEST_DRSLID, "0x2;0,1", 2},
+		{IB_DEST_DRSLID, "2, 0, 1\n", 2},
+		{IB_DEST_DRSLID, " 2; 0 ,1\r\n", 2},
+		{IB_DEST_DRSLID, "2\t0,1", 2},
+	};
+
+	for (size_t i = 0; i < sizeof(right) / sizeof(*right); i++) {
+		assert_int_equal(resolve(right[i].kind, right[i].text), 0);
+		assert_int_equal(resolved.lid, right[i].lid);
+		if (right[i].kind == IB_DEST_LID) {
+			assert_int_equal(resolved.qp, 0);
+			assert_int_equal(resolved.drpath.cnt, 0);
+		} else if (right[i].kind == IB_DEST_DRPATH) {
+			assert_int_equal(resolved.drpath.cnt, 2);
+			assert_int_equal(resolved.drpath.p[2], 6);
+			assert_int_equal(resolved.drpath.drslid, 0xffff);
+			assert_int_equal(resolved.drpath.drdlid, 0xffff);
+			assert_int_equal(resolved.qp, 0);
+		} else if (right[i].kind == IB_DEST_DRSLID) { /* one's own LID */
+			assert_int_equal(resolved.drpath.cnt, 1);
+			assert_int_equal(resolved.drpath.p[1], 1);
+			assert_int_equal(resolved.drpath.drslid, machine_lid("host"));
+			assert_int_equal(resolved.drpath.drdlid, 0xffff);
+		}
+	}
+}
+
+TEST(what_is_no_address_is_refused)
+{
+	static const char *const bad[][16] = {
+		[IB_DEST_LID] = {"", "0", "-1", "+1", "x", "8x", "8 9", " ", "08", "0x",
+				 "49152", "65536", "4294967304", "18446744073709551624"},
+		[IB_DEST_DRPATH] = {"", "x", "0,256"},
+		[IB_DEST_GUID] = {"", "0", "0x", "0x1z", "0x1 z", "-1", "0x10000000000000000"},
+		[IB_DEST_DRSLID] = {"", "2", "0,1", "x,1", "2x1", "70000,1", "2,", "2,x",
+				    "2 ,0,1"},
+		[IB_DEST_GID] = {"", "x", "fe80::1 ", "10.0.0.1"},
+	};
+
+	for (size_t kind = 0; kind < sizeof(bad) / sizeof(*bad); kind++)
+		for (size_t i = 0; i < 16 && bad[kind][i]; i++)
+			assert_fails_minus_1(resolve((enum MAD_DEST)kind, bad[kind][i]),
+					     EINVAL);
+	assert_fails_minus_1(resolve((enum MAD_DEST)5, "8"), EINVAL);
+	assert_fails_minus_1(resolve((enum MAD_DEST)77, "8"), EINVAL);
+	assert_fails_minus_1(
+		ib_resolve_portid_str_via(&resolved, NULL, IB_DEST_LID, NULL, port), EINVAL);
+	assert_int_equal(arrival_count, 0);
+}
