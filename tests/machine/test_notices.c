@@ -859,6 +859,12 @@ TEST(a_hundred_memberships_share_one_check)
 
 TEST(a_program_chooses_the_interval_of_checks)
 {
+	subscribe((struct mad_notices_options){.check_ms = 7000, .poll_ms = 3600000});
+	pass(70 * S);
+	assert_in_range(checks(), 9, 11);
+	stop_notices(0);
+	subscription.ends = 0;
+	arrival_count = 0;
 	subscribe((struct mad_notices_options){.check_ms = 60000});
 	pass(600 * S);
 	assert_in_range(checks(), 9, 10);

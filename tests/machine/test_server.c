@@ -432,11 +432,22 @@ TEST_WITH(long_messages_come_whole_although_packets_are_lost, setup_client, tear
 
 TEST_WITH(a_request_by_another_route_is_another_one, setup_client, teardown_client)
 {
+	uint8_t info[IB_SMP_DATA_SIZE] = {0};
+	ib_portid_t to = {.lid = machine_lid("n1")};
+
 	for (unsigned i = 0; i < 4; i++)
 		send_by_client(7, IB_MAD_SIZE, i % 2);
 	process();
 	assert_int_equal(count, 2);
 	assert_int_equal(server_stats().duplicates, 2);
+	/* from another GID */
+	assert_non_null(smp_query_via(info, &to, IB_ATTR_PORT_INFO, 0, 0, port));
+	mad_set_field64(info, 0, IB_PORT_GID_PREFIX_F, UINT64_C(0xfec0) << 48);
+	mad_set_field(info, 0, IB_PORT_PHYS_STATE_F, 0); /* no change */
+	assert_non_null(smp_set_via(info, &to, IB_ATTR_PORT_INFO, 0, 0, port));
+	send_by_client(7, IB_MAD_SIZE, true);
+	process();
+	assert_int_equal(count, 3);
 	free_held(0);
 }
 
