@@ -394,7 +394,7 @@ static size_t records(unsigned attribute)
 
 /* --- decoding of notices ---------------------------------------------------------- */
 
-static const struct {
+static const struct trap_row {
 	const char *behaviour; /* the text, too */
 	uint8_t raw[80];
 } traps[] = {
@@ -428,9 +428,8 @@ static const struct {
 	 {0x02, 0, 0, 2, 0x12, 144, 0, 7}},
 };
 
-static void decode_one(const void *arg)
+static void decode_one(const struct trap_row *row)
 {
-	const __typeof__(*traps) *row = arg;
 	struct mad_notice notice;
 	char line[MAD_NOTICE_TEXT_SIZE];
 

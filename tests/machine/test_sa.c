@@ -203,7 +203,7 @@ static void gid_of(const char *node, ibmad_gid_t gid)
 
 /* --- requests and tables ---------------------------------------------------------- */
 
-static const struct {
+static const struct type_row {
 	const char *behaviour;
 	unsigned attribute, least; /* of the AttributeOffset */
 	size_t count;              /* records of "star:8"; 0: another number */
@@ -227,9 +227,8 @@ static const struct {
 };
 
 /* The SA's own records; and those that are too short are not believed. */
-static void read_records(const void *arg)
+static void read_records(const struct type_row *row)
 {
-	const __typeof__(*types) *row = arg;
 	ibmad_gid_t gid;
 	struct mad_sa_query query = {.attribute = row->attribute};
 	struct mad_sa_table *table = NULL;
@@ -266,7 +265,7 @@ static void read_records(const void *arg)
 TEST_ROWS(read_records, types);
 
 /* An MCMemberRecord has 52 bytes, and 4 of padding; a LinkRecord has 6. */
-static const struct {
+static const struct padding_row {
 	const char *behaviour;
 	unsigned attribute, offset;
 	size_t size, zeros, count;
@@ -288,9 +287,8 @@ static const struct {
 	{"one_record_that_was_cut", IB_SA_ATTR_MCRECORD, 0xffff, 200, 0, 0, -EPROTO},
 };
 
-static void read_padded(const void *arg)
+static void read_padded(const struct padding_row *row)
 {
-	const __typeof__(*paddings) *row = arg;
 	struct mad_sa_query query = {.attribute = row->attribute};
 	uint8_t expected[256] = {0};
 	struct mad_sa_table *table;
@@ -423,7 +421,10 @@ TEST(many_gids_are_sent_by_rmpp_and_paths_come_back)
 		assert_int_equal(arrivals[0].mad[26] & 7,
 				 last << 2 | IB_RMPP_FLAG_FIRST | IB_RMPP_FLAG_ACTIVE);
 	}
-	subnet.multi_offset = 7; /* of less than a PathRecord */
+	/* 7 PathRecords have the size of 8 that are too short */
+	subnet.multi_offset = 7;
+	multi->dgid_count = 7;
+	query.record_size = 24 + 8 * 16;
 	assert_int_equal(mad_sa_request(port, &query, &table), -EPROTO);
 	assert_null(table);
 }
@@ -961,7 +962,7 @@ static void *cancel_soon(void *arg)
 	return arg;
 }
 
-static const struct {
+static const struct limit_row {
 	const char *behaviour;
 	bool port_silent; /* or the SA is */
 	struct mad_sa_query limits;
@@ -995,9 +996,8 @@ static const struct {
 	 "the link of the local port is down"},
 };
 
-static void reach_limit(const void *arg)
+static void reach_limit(const struct limit_row *row)
 {
-	const __typeof__(*limits) *row = arg;
 	struct mad_sa_query query = row->limits;
 	struct mad_sa_table *table;
 	pthread_t thread;

@@ -583,7 +583,7 @@ static int try(struct mad_server_options options)
 	return ret;
 }
 
-static const struct {
+static const struct class_row {
 	const char *behaviour;
 	int mgmt_class;
 	size_t offset;     /* of the data, by default */
@@ -604,9 +604,8 @@ static const struct {
 	{"class_performance", IB_PERFORMANCE_CLASS, 64, {24, 0}},
 };
 
-static void try_class(const void *arg)
+static void try_class(const struct class_row *row)
 {
-	const __typeof__(*classes) *row = arg;
 	struct mad_server_options options = options_of(row->mgmt_class);
 	uint8_t *mad;
 
