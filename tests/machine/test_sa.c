@@ -205,8 +205,9 @@ static void gid_of(const char *node, ibmad_gid_t gid)
 
 static const struct type_row {
 	const char *behaviour;
-	unsigned attribute, least; /* of the AttributeOffset */
-	size_t count;              /* records of "star:8"; 0: another number */
+	unsigned attribute;
+	size_t least; /* of the AttributeOffset */
+	size_t count; /* records of "star:8"; 0: another number */
 } types[] = {
 	{"node_records", IB_SA_ATTR_NODERECORD, 14, 11},
 	{"port_info_records", IB_SA_ATTR_PORTINFORECORD, 9, 21},
@@ -239,7 +240,7 @@ static void read_records(const struct type_row *row)
 	} else if (row->attribute != IB_SA_ATTR_RFTRECORD) {
 		assert_int_equal(mad_sa_request(port, &query, &table), 0);
 	}
-	if (row->count)
+	if (table && row->count)
 		assert_int_equal(table->count, row->count);
 	if (table && table->count)
 		assert_true(table->record_size >= 8 * row->least);
@@ -249,12 +250,12 @@ static void read_records(const struct type_row *row)
 		assert_null(mad_sa_table_record(table, table->count));
 	mad_sa_table_free(table);
 	subnet.scripted = true;
-	subnet.offset = row->least - 1;
-	subnet.size = subnet.offset ? 8 * subnet.offset : 8;
+	subnet.offset = (unsigned)row->least - 1;
+	subnet.size = row->least > 1 ? 8 * (row->least - 1) : 8;
 	assert_int_equal(mad_sa_request(port, &query, &table), -EPROTO);
 	expect_failure(-EPROTO, 0, "the records of the response are too short");
 	assert_null(table);
-	subnet.offset = row->least;
+	subnet.offset = (unsigned)row->least;
 	subnet.size = 8 * row->least;
 	assert_int_equal(mad_sa_request(port, &query, &table), 0);
 	assert_int_equal(table->record_size, 8 * row->least);
@@ -407,7 +408,7 @@ TEST(many_gids_are_sent_by_rmpp_and_paths_come_back)
 	gid_of("host", record + 24);
 	for (unsigned i = 1; i < 20; i++) {
 		node[1] = (char)('1' + i % 8);
-		gid_of(node, record + 24 + 16 * i);
+		gid_of(node, record + 24 + (size_t)16 * i);
 	}
 	for (unsigned last = 0; last <= 1; last++) {
 		multi->dgid_count = last ? 1 : 19;
@@ -667,11 +668,11 @@ TEST(codes_of_rates_and_lifetimes_are_read_without_their_selector)
 /* --- on an engine ---------------------------------------------------------------------- */
 
 static struct outcome {
+	size_t count;
+	uint64_t id;
 	unsigned calls, status, transmissions;
 	int error;
-	size_t count;
 	uint8_t first;
-	uint64_t id;
 	bool cancelled; /* by a call that returned 0 */
 	char text[MAD_ERROR_TEXT_SIZE];
 } outcomes[MANY];
@@ -964,36 +965,35 @@ static void *cancel_soon(void *arg)
 
 static const struct limit_row {
 	const char *behaviour;
-	bool port_silent; /* or the SA is */
 	struct mad_sa_query limits;
-	const char *rule;
+	const char *rule, *text;
 	int error;
-	const char *text;
+	bool port_silent; /* or the SA is */
 } limits[] = {
 	{"a_request_has_a_time_limit",
-	 false,
 	 {.time_limit_ms = 30},
 	 NULL,
+	 "the time limit is over",
 	 -ETIME,
-	 "the time limit is over"},
+	 false},
 	{"the_time_limit_includes_the_address_of_the_sa",
-	 true,
 	 {.time_limit_ms = 30},
 	 NULL,
+	 "the time limit is over",
 	 -ETIME,
-	 "the time limit is over"},
+	 true},
 	{"another_thread_cancels_a_request",
-	 false,
 	 {.cancel = &cancel},
 	 NULL,
+	 "cancelled",
 	 -ECANCELED,
-	 "cancelled"},
+	 false},
 	{"a_request_ends_when_the_link_of_the_local_port_goes_down",
-	 false,
 	 {.time_limit_ms = 60000},
 	 "after 10ms link down on host",
+	 "the link of the local port is down",
 	 -ENETDOWN,
-	 "the link of the local port is down"},
+	 false},
 };
 
 static void reach_limit(const struct limit_row *row)
@@ -1434,27 +1434,27 @@ static int resolve(enum MAD_DEST kind, const char *text)
 TEST(addresses_are_resolved_by_text)
 {
 	static const struct {
-		enum MAD_DEST kind;
 		const char *text;
+		enum MAD_DEST kind;
 		int lid;
 	} right[] = {
-		{IB_DEST_LID, "8", 8},
-		{IB_DEST_LID, "0x1f", 31},
-		{IB_DEST_LID, "010", 8},
-		{IB_DEST_LID, " 7", 7},
-		{IB_DEST_LID, "8 ", 8},
-		{IB_DEST_LID, "\t0x9\n", 9},
-		{IB_DEST_LID, "49151", 49151},
-		{IB_DEST_DRPATH, "0,1,6", 0},
-		{IB_DEST_GUID, "0x10041", 14},
-		{IB_DEST_GUID, " 0x0000000000010041 \n", 14},
-		{IB_DEST_GID, "fe80::1:41", 14},
-		{IB_DEST_DRSLID, "2,0,1", 2},
-		{IB_DEST_DRSLID, "2 0,1", 2},
-		{IB_DEST_DRSLID, "0x2;0,1", 2},
-		{IB_DEST_DRSLID, "2, 0, 1\n", 2},
-		{IB_DEST_DRSLID, " 2; 0 ,1\r\n", 2},
-		{IB_DEST_DRSLID, "2\t0,1", 2},
+		{"8", IB_DEST_LID, 8},
+		{"0x1f", IB_DEST_LID, 31},
+		{"010", IB_DEST_LID, 8},
+		{" 7", IB_DEST_LID, 7},
+		{"8 ", IB_DEST_LID, 8},
+		{"\t0x9\n", IB_DEST_LID, 9},
+		{"49151", IB_DEST_LID, 49151},
+		{"0,1,6", IB_DEST_DRPATH, 0},
+		{"0x10041", IB_DEST_GUID, 14},
+		{" 0x0000000000010041 \n", IB_DEST_GUID, 14},
+		{"fe80::1:41", IB_DEST_GID, 14},
+		{"2,0,1", IB_DEST_DRSLID, 2},
+		{"2 0,1", IB_DEST_DRSLID, 2},
+		{"0x2;0,1", IB_DEST_DRSLID, 2},
+		{"2, 0, 1\n", IB_DEST_DRSLID, 2},
+		{" 2; 0 ,1\r\n", IB_DEST_DRSLID, 2},
+		{"2\t0,1", IB_DEST_DRSLID, 2},
 	};
 
 	for (size_t i = 0; i < sizeof(right) / sizeof(*right); i++) {

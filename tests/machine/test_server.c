@@ -1250,7 +1250,7 @@ TEST(any_thread_may_respond)
 	for (uintptr_t i = 0; i < RESPONDERS; i++)
 		responders[i] = start_thread(respond_some, (void *)i);
 	for (uint32_t i = 0; i < 1000; i++)
-		machine_send("n1", ping(i + 1), i * 10);
+		machine_send("n1", ping(i + 1), i * INT64_C(10));
 	for (unsigned i = 0; i < RESPONDERS; i++)
 		assert_int_equal(join(responders[i]), 0);
 	machine_pass(1);
@@ -1701,7 +1701,7 @@ TEST_WITH(each_method_has_its_response_at_the_sender, setup_receiver, teardown)
 TEST_WITH(a_buffer_of_the_program_holds_one_mad, setup_receiver, teardown)
 {
 	uint8_t *own = mad_alloc(), *umad, *mad = umad_get_mad(own);
-	int64_t before = machine_us();
+	int64_t before;
 
 	come_to_port(7);
 	machine_deform(5000, 0);
