@@ -18,7 +18,7 @@ unsigned calls_in_progress(struct ibmad_port *of)
 	return users;
 }
 
-unsigned threads_asleep(struct ibmad_port *of)
+static unsigned threads_asleep(struct ibmad_port *of)
 {
 	unsigned count = 0;
 
@@ -50,11 +50,6 @@ bool responses_expected(struct ibmad_port *of)
 	return expected;
 }
 
-bool port_has_servers(struct ibmad_port *of)
-{
-	return !list_is_empty(&of->servers);
-}
-
 void hold_reading(struct ibmad_port *of, bool reading)
 {
 	of->waiters.reading = reading;
@@ -82,16 +77,6 @@ unsigned new_smps(const struct mad_async *async)
 	list_for_each (entry, fresh)
 		count++;
 	return count;
-}
-
-void lock_port(struct ibmad_port *of)
-{
-	port_lock(of);
-}
-
-void unlock_port(struct ibmad_port *of)
-{
-	port_unlock(of);
 }
 
 int timeout_ms_of(struct mad_async *async)

@@ -20,12 +20,10 @@
 int timeout_ms_of(struct mad_async *async);
 /* Calls that have not returned. */
 unsigned calls_in_progress(struct ibmad_port *of);
-/* Threads that sleep until another one wakes them; and one that polls. */
-unsigned threads_asleep(struct ibmad_port *of);
+/* Threads that sleep until another one wakes them, and one that polls. */
 unsigned threads_waiting(struct ibmad_port *of);
 /* Whether a response to any request is expected. */
 bool responses_expected(struct ibmad_port *of);
-bool port_has_servers(struct ibmad_port *of);
 /* Another thread reads messages, or no thread does. */
 void hold_reading(struct ibmad_port *of, bool reading);
 /* Reads messages, and does nothing else. */
@@ -34,8 +32,5 @@ void read_messages(struct ibmad_port *of, unsigned most);
 void fix_window_only(struct ibmad_port *of, enum mad_window window, unsigned size);
 /* New SMPs of an engine that the queue has not looked at. */
 unsigned new_smps(const struct mad_async *async);
-/* The lock of the port, which a test holds for a while. */
-void lock_port(struct ibmad_port *of);
-void unlock_port(struct ibmad_port *of);
 
 #endif
