@@ -5,6 +5,7 @@
 #include "internal.h"
 #include "virtual.h"
 
+#include "counters.h"
 #include "fault_rules.h"
 #include "node.h"
 #include "remove_tree.h"
@@ -265,6 +266,19 @@ uint16_t machine_lid(const char *node)
 uint64_t machine_guid(const char *node)
 {
 	return cable(&server->fabric, port_of(node))->guid;
+}
+
+void machine_set_counter(const char *node, unsigned port, unsigned counter, uint64_t value)
+{
+	struct fabric *fabric = &server->fabric;
+	uint32_t found = graph_find(&fabric->graph, node);
+
+	/* the simulator has a counter more, after the symbol errors */
+	counter += counter > COUNT_SYMBOL_ERRORS;
+	virtual_lock();
+	counter_set(fabric, graph_port(&fabric->graph, found, port), (enum counter)counter,
+		    value);
+	virtual_unlock();
 }
 
 void machine_rule(const char *format, ...)

@@ -43,6 +43,11 @@ void machine_rule(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* The LID of a node's first port; its GUID. */
 uint16_t machine_lid(const char *node);
 uint64_t machine_guid(const char *node);
+/*
+ * Sets a counter of a port, by its number in enum mad_counter up to MAD_COUNTER_QP1_DROPPED, in
+ * the unit of the wire.
+ */
+void machine_set_counter(const char *node, unsigned port, unsigned counter, uint64_t value);
 /* Microseconds since machine_start(). */
 int64_t machine_us(void);
 /* The thread waits: usleep(), by virtual time. */
