@@ -35,7 +35,10 @@
 	"[1] \"far\"[1]\n"     \
 	"Ca 1 \"far\"\n"
 
-/* What a node does with SMPs, instead of what it should do. */
+/* An attribute of performance management, whose modifier is the port. */
+#define PMA(attribute) ((unsigned)IB_PERFORMANCE_CLASS << 16 | (attribute))
+
+/* What a node does with requests, instead of what it should do. */
 struct oddity {
 	const char *node;     /* NULL: all */
 	unsigned attribute;   /* 0: all */
@@ -84,6 +87,10 @@ static inline enum machine_verdict request_arrived(struct machine_mad *mad, unsi
 	unsigned attribute = mad_get_field(mad->bytes, 0, IB_MAD_ATTRID_F);
 	unsigned modifier = mad_get_field(mad->bytes, 0, IB_MAD_ATTRMOD_F);
 
+	if (mad->bytes[1] == IB_PERFORMANCE_CLASS) {
+		attribute = PMA(attribute);
+		modifier = mad->bytes[IB_PC_DATA_OFFS + 1];
+	}
 	if (net.asked_count < MOST_ASKED) {
 		snprintf(net.asked[net.asked_count].node, sizeof(net.asked->node), "%s",
 			 mad->node);
@@ -111,12 +118,13 @@ static inline enum machine_verdict request_arrived(struct machine_mad *mad, unsi
 	return MACHINE_PASS;
 }
 
-static inline enum machine_verdict smp_arrived(struct machine_mad *mad, void *arg)
+static inline enum machine_verdict mad_arrived(struct machine_mad *mad, void *arg)
 {
 	unsigned tid = (unsigned)mad->bytes[14] << 8 | mad->bytes[15];
 
 	(void)arg;
-	if (mad->bytes[1] != IB_SMI_CLASS && mad->bytes[1] != IB_SMI_DIRECT_CLASS)
+	if (mad->bytes[1] != IB_SMI_CLASS && mad->bytes[1] != IB_SMI_DIRECT_CLASS &&
+	    mad->bytes[1] != IB_PERFORMANCE_CLASS)
 		return MACHINE_PASS;
 	if (!(mad->bytes[3] & IB_MAD_RESPONSE))
 		return request_arrived(mad, tid);
@@ -210,7 +218,7 @@ static inline void start_at(const char *topology, const char *nodes)
 		fail_msg("%s", error.text);
 	forget_odd_nodes();
 	machine_start(topology, nodes);
-	machine_on_arrival(smp_arrived, NULL);
+	machine_on_arrival(mad_arrived, NULL);
 	port = mad_rpc_open_port(NULL, 0, classes, 3);
 	assert_non_null(port);
 }

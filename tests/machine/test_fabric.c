@@ -229,6 +229,13 @@ TEXT_TEST(names_in_a_text)
 	assert_int_equal(node_at(0)->system_guid, 3);
 	assert_int_equal(node_at(1)->vendor_id, 0);
 	assert_int_equal(node_at(1)->system_guid, 0);
+	/* links without a rate; an origin that is a switch, or not found */
+	load("# Initiated from node 0000000000000010 port 0000000000000010\n" LEAF
+	     "[1] \"S-10\"[2] # \"leaf\" lid 5\n[2] \"S-10\"[1] # \"leaf\" lid 5\n");
+	assert_int_equal(port_at(0, 1)->width, 0);
+	assert_ptr_equal(fabric->origin, port_at(0, 0));
+	load("# Initiated from node 0000000000000001 port 0000000000000009\nCa 2 \"H-1\"\n");
+	assert_null(fabric->origin);
 	/* bytes that are not printable are stored as blanks, and in a comment */
 	load("# NodeDescription 6109620a7fc3a9226320\nCa 1 \"H-1\"\n");
 	assert_non_null(strstr(store(NULL), "# \"a b    \"c \"\n"));
@@ -433,6 +440,11 @@ TEST(nodes_are_stored_the_last_found_first)
 	discover(NULL);
 	assert_string_equal(stored_order(), "c b a host");
 	assert_null(strstr(stored, "[2]\t\"H-"));
+	/* a node to which no link leads is stored */
+	forget_odd_nodes();
+	set_field("h2", IB_ATTR_NODE_INFO, IB_NODE_LOCAL_PORT_F, 9);
+	discover(NULL);
+	assert_non_null(strstr(stored_order(), "h2"));
 	end_text();
 }
 
@@ -877,6 +889,18 @@ TEST_ROWS(load_odd_text, odd_texts);
 
 TEXT_TEST(the_text_of_a_problem_has_both_places)
 {
+	static const struct {
+		unsigned attribute;
+		int error;
+		const char *text;
+	} failed[] = {
+		{IB_ATTR_NODE_INFO, -ETIMEDOUT, S2 ": NodeInfo: no response"},
+		{IB_ATTR_NODE_DESC, -EBADMSG, S2 ": NodeDescription: malformed response"},
+		{IB_ATTR_SWITCH_INFO, -ENETDOWN, S2 ": SwitchInfo: Network is down"},
+		{IB_ATTR_PORT_INFO, -ETIMEDOUT, S2 ": PortInfo: no response"},
+		{IB_ATTR_MLNX_EXT_PORT_INFO, -ETIMEDOUT, S2 ": ExtendedPortInfo: no response"},
+		{1, -ETIMEDOUT, S2 ": an attribute: no response"},
+	};
 	char texts[MAD_FABRIC_PROBLEM_LINK + 2][MAD_FABRIC_PROBLEM_TEXT_SIZE];
 	struct mad_fabric_problem problem = {.kind = MAD_FABRIC_PROBLEM_LINK};
 
@@ -902,6 +926,15 @@ TEXT_TEST(the_text_of_a_problem_has_both_places)
 					      .other_port = port_at(0, 2)};
 	expect_text(&problem,
 		    S2 ", behind leaf?1 " S1 " port 2: neither CA, switch nor router");
+	for (size_t i = 0; i < sizeof(failed) / sizeof(*failed); i++) {
+		problem = (struct mad_fabric_problem){.kind = MAD_FABRIC_PROBLEM_NODE,
+						      .node = node_at(1),
+						      .description = "",
+						      .attribute = failed[i].attribute,
+						      .error = failed[i].error,
+						      .count = 1};
+		expect_text(&problem, failed[i].text);
+	}
 	/* each kind has a text of its own */
 	problem = (struct mad_fabric_problem){.node = node_at(1)};
 	for (int i = MAD_FABRIC_PROBLEM_PEER; i <= MAD_FABRIC_PROBLEM_LINK + 1; i++) {
