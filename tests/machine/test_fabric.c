@@ -1111,18 +1111,14 @@ TEXT_TEST(the_callee_can_end_a_comparison)
 /* --- what is certain -------------------------------------------------------------------- */
 
 /* A host at each of five switches; "two" has a port in another subnet. */
-#define TREE                                                                               \
+#define TREE_WITH(s1, s2)                                                                  \
 	"Ca 1 \"host\"\n[1] \"root\"[1]\nSwitch 9 \"root\"\n[2] \"h0\"\n[3] \"s1\"[1]\n"   \
 	"[4] \"s2\"[1]\n[5] \"s3\"[1]\n[6] \"s4\"[1]\n[7] \"two\"[1]\nCa 1 \"h0\"\n"       \
-	"Switch 4 \"s1\"\n[2] \"h1\"\nSwitch 4 \"s2\"\n[2] \"h2\"\nSwitch 4 \"s3\"\n"      \
+	"Switch 4 \"s1\"\n[2] \"h1\"\n" s1 "Switch 4 \"s2\"\n" s2 "Switch 4 \"s3\"\n"      \
 	"[2] \"h3\"\nSwitch 4 \"s4\"\n[2] \"h4\"\nCa 1 \"h1\"\nCa 1 \"h2\"\nCa 1 \"h3\"\n" \
 	"Ca 1 \"h4\"\nCa 2 \"two\"\n[2] \"island\"[1]\nSwitch 2 \"island\"\n"
-#define TREE_WITH_NEW_CABLE                                                                \
-	"Ca 1 \"host\"\n[1] \"root\"[1]\nSwitch 9 \"root\"\n[2] \"h0\"\n[3] \"s1\"[1]\n"   \
-	"[4] \"s2\"[1]\n[5] \"s3\"[1]\n[6] \"s4\"[1]\n[7] \"two\"[1]\nCa 1 \"h0\"\n"       \
-	"Switch 4 \"s1\"\n[2] \"h1\"\n[3] \"h2\"\nSwitch 4 \"s2\"\nSwitch 4 \"s3\"\n"      \
-	"[2] \"h3\"\nSwitch 4 \"s4\"\n[2] \"h4\"\nCa 1 \"h1\"\nCa 1 \"h2\"\nCa 1 \"h3\"\n" \
-	"Ca 1 \"h4\"\nCa 2 \"two\"\n[2] \"island\"[1]\nSwitch 2 \"island\"\n"
+#define TREE                TREE_WITH("", "[2] \"h2\"\n")
+#define TREE_WITH_NEW_CABLE TREE_WITH("[3] \"h2\"\n", "")
 
 static const struct change {
 	const char *behaviour, *topology, *later; /* NULL: the same */
