@@ -42,8 +42,7 @@ static struct {
 static int response_count[2], responded[2];
 static int requests;
 static bool real_kernel;
-static int connect_error, send_error;
-static int send_errors_from; /* the first request whose send fails */
+static int connect_error, send_error[2];
 
 /* The sent requests, and the flags of the socket's descriptor. */
 static struct {
@@ -52,35 +51,27 @@ static struct {
 	int flags;
 } sent[2];
 
-/* The last GET_CHARDEV request. */
-static char asked_type[32];
-static uint32_t asked_index, asked_port;
+/* A GET_CHARDEV request. */
+struct get_chardev {
+	struct nlmsghdr header;
+	struct nlattr type;
+	char umad[8];
+	struct nlattr index;
+	uint32_t dev;
+	struct nlattr port;
+	uint32_t number;
+};
 
 static int note_request(struct nl_sock *sock, struct nl_msg *msg)
 {
-	struct nlmsghdr *header = nlmsg_hdr(msg);
-	struct nlattr *attrs[RDMA_NLDEV_ATTR_MAX];
+	const struct nlmsghdr *header = nlmsg_hdr(msg);
 
-	if (send_error && requests >= send_errors_from)
-		return -send_error;
+	if (send_error[requests])
+		return -send_error[requests];
 	assert_true(requests < 2 && header->nlmsg_len <= sizeof(sent[0].bytes));
 	memcpy(sent[requests].bytes, header, header->nlmsg_len);
 	sent[requests].size = header->nlmsg_len;
-	sent[requests].flags = fcntl(nl_socket_get_fd(sock), F_GETFL);
-	if (header->nlmsg_type == GET_CHARDEV) {
-		assert_int_equal(nlmsg_parse(header, 0, attrs, RDMA_NLDEV_ATTR_MAX - 1, NULL),
-				 0);
-		snprintf(asked_type, sizeof(asked_type), "%s",
-			 nla_get_string(attrs[RDMA_NLDEV_ATTR_CHARDEV_TYPE]));
-		asked_index = nla_get_u32(attrs[RDMA_NLDEV_ATTR_DEV_INDEX]);
-		asked_port = nla_get_u32(attrs[RDMA_NLDEV_ATTR_PORT_INDEX]);
-		assert_false(header->nlmsg_flags & NLM_F_DUMP);
-	} else {
-		assert_int_equal(header->nlmsg_type, GET);
-		assert_int_equal(header->nlmsg_flags & NLM_F_DUMP, NLM_F_DUMP);
-	}
-	assert_true(header->nlmsg_flags & NLM_F_REQUEST);
-	requests++;
+	sent[requests++].flags = fcntl(nl_socket_get_fd(sock), F_GETFL);
 	return (int)header->nlmsg_len;
 }
 
@@ -170,48 +161,38 @@ int nl_connect(struct nl_sock *sock, int protocol)
 
 /* --- uevents -------------------------------------------------------------------- */
 
-static struct {
+struct datagram {
 	const char *text;
-	int length; /* or libnl's error */
-	uint32_t sender;
-} datagrams[8];
-static int datagram_count, datagram_next;
+	int length;      /* or libnl's error */
+	uint32_t sender; /* with -NLE_NOMEM, the errno */
+};
+static struct datagram datagrams[3] = {[2] = {.length = -NLE_AGAIN}};
+static int datagram_next;
 
 int nl_recv(struct nl_sock *sock, struct sockaddr_nl *sender, unsigned char **buf,
 	    struct ucred **creds)
 {
+	const struct datagram *datagram = &datagrams[datagram_next];
+	const unsigned char *text = (const unsigned char *)datagram->text;
 	unsigned char *received = NULL;
-	int length;
+	int length = datagram->length;
 
 	if (real_kernel) {
-		/* memory that libnl allocated is not counted; its owner frees it */
 		length = REAL(nl_recv)(sock, sender, &received, creds);
-		if (length > 0) {
-			*buf = malloc((size_t)length);
-			memcpy(*buf, received, (size_t)length);
-			__real_free(received);
-		}
-		return length;
+		text = received;
+	} else {
+		datagram_next += datagram_next < 2;
+		sender->nl_pid = datagram->sender;
+		if (length == -NLE_NOMEM)
+			errno = (int)datagram->sender;
 	}
-	if (datagram_next == datagram_count)
-		return -NLE_AGAIN;
-	length = datagrams[datagram_next].length;
-	sender->nl_pid = datagrams[datagram_next].sender;
+	/* memory that libnl allocated is not counted; its owner frees it */
 	if (length > 0) {
 		*buf = malloc((size_t)length);
-		memcpy(*buf, datagrams[datagram_next].text, (size_t)length);
-	} else if (length == -NLE_NOMEM)
-		errno = (int)datagrams[datagram_next].sender;
-	datagram_next++;
+		memcpy(*buf, text, (size_t)length);
+		__real_free(received);
+	}
 	return length;
-}
-
-/* With a length of -NLE_NOMEM, the sender is the errno. */
-static void datagram(const char *text, int length, uint32_t sender)
-{
-	datagrams[datagram_count].text = text;
-	datagrams[datagram_count].length = length;
-	datagrams[datagram_count++].sender = sender;
 }
 
 /* --- responses ------------------------------------------------------------------ */
@@ -219,100 +200,99 @@ static void datagram(const char *text, int length, uint32_t sender)
 static int setup(void)
 {
 	memset(response_count, 0, sizeof(response_count));
-	memset(responded, 0, sizeof(responded));
-	requests = 0;
+	memset(send_error, 0, sizeof(send_error));
 	real_kernel = false;
-	connect_error = send_error = send_errors_from = 0;
-	nonblocking_error = membership_error = 0;
+	connect_error = nonblocking_error = membership_error = 0;
 	libnl_fails_in = 0;
-	datagram_count = datagram_next = 0;
-	asked_type[0] = '\0';
 	return fake_setup();
 }
 
 FIXTURE(setup, fake_teardown);
 
-/* Adds a message to the responses to a request, as a separate datagram. */
-static void respond(int request, struct nl_msg *msg)
+/* Appends a message to the last datagram of the response to a request. */
+static void respond_along(int request, struct nl_msg *msg)
 {
 	struct nlmsghdr *header = nlmsg_hdr(msg);
-	int i = response_count[request]++;
+	int i = response_count[request] - 1;
 
-	memcpy(responses[request][i].bytes, header, header->nlmsg_len);
-	responses[request][i].size = header->nlmsg_len;
+	memcpy(responses[request][i].bytes + responses[request][i].size, header,
+	       header->nlmsg_len);
+	responses[request][i].size += NLMSG_ALIGN(header->nlmsg_len);
 	nlmsg_free(msg);
+}
+
+/* Adds a message to the response to a request, as a separate datagram. */
+static void respond(int request, struct nl_msg *msg)
+{
+	responses[request][response_count[request]++].size = 0;
+	respond_along(request, msg);
+}
+
+/* A device of a list; without an index or a name if its size is 0. */
+static struct nl_msg *device_bytes(uint32_t index, int index_size, const char *name,
+				   size_t name_size)
+{
+	struct nl_msg *msg = nlmsg_alloc_simple(GET, NLM_F_MULTI);
+
+	if (index_size)
+		nla_put(msg, RDMA_NLDEV_ATTR_DEV_INDEX, index_size, &index);
+	if (name_size)
+		nla_put(msg, RDMA_NLDEV_ATTR_DEV_NAME, (int)name_size, name);
+	return msg;
 }
 
 static struct nl_msg *device(uint32_t index, const char *name)
 {
-	struct nl_msg *msg = nlmsg_alloc_simple(GET, NLM_F_MULTI);
-
-	nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, index);
-	nla_put_string(msg, RDMA_NLDEV_ATTR_DEV_NAME, name);
-	return msg;
+	return device_bytes(index, sizeof(index), name, strlen(name) + 1);
 }
 
-static struct nl_msg *done(void)
-{
-	int status = 0;
-	struct nl_msg *msg = nlmsg_alloc_simple(NLMSG_DONE, NLM_F_MULTI);
-
-	nlmsg_append(msg, &status, sizeof(status), NLMSG_ALIGNTO);
-	return msg;
-}
-
-static struct nl_msg *chardev(const char *name)
+static struct nl_msg *chardev_bytes(const char *bytes, size_t length)
 {
 	struct nl_msg *msg = nlmsg_alloc_simple(GET_CHARDEV, 0);
 
-	nla_put_string(msg, RDMA_NLDEV_ATTR_CHARDEV_NAME, name);
+	assert_int_equal(nla_put(msg, RDMA_NLDEV_ATTR_CHARDEV_NAME, (int)length, bytes), 0);
 	nla_put_u64(msg, RDMA_NLDEV_ATTR_CHARDEV_ABI, 5);
 	nla_put_u64(msg, RDMA_NLDEV_ATTR_CHARDEV, 0xe700);
 	return msg;
 }
 
+static struct nl_msg *chardev(const char *name)
+{
+	return chardev_bytes(name, strlen(name) + 1);
+}
+
+static struct nl_msg *message(int type, int flags, const void *body, size_t size)
+{
+	struct nl_msg *msg = nlmsg_alloc_simple(type, flags);
+
+	nlmsg_append(msg, (void *)(uintptr_t)body, size, NLMSG_ALIGNTO);
+	return msg;
+}
+
+static struct nl_msg *done(void)
+{
+	return message(NLMSG_DONE, NLM_F_MULTI, &(int){0}, sizeof(int));
+}
+
 static struct nl_msg *error(int err)
 {
 	struct nlmsgerr body = {.error = -err};
-	struct nl_msg *msg = nlmsg_alloc_simple(NLMSG_ERROR, 0);
 
-	nlmsg_append(msg, &body, sizeof(body), NLMSG_ALIGNTO);
-	return msg;
+	return message(NLMSG_ERROR, 0, &body, sizeof(body));
 }
 
 static void respond_devices(void)
 {
+	memset(response_count, 0, sizeof(response_count));
 	respond(0, device(7, "mlx5_0"));
 	respond(0, device(9, "mlx5_1"));
 	respond(0, done());
 }
 
-static void no_responses(void)
-{
-	memset(response_count, 0, sizeof(response_count));
-}
-
 static void respond_all(void)
 {
-	no_responses();
 	respond_devices();
 	respond(1, chardev("umad12"));
-}
-
-static char name[32];
-
-/* With all responses from the first on, and a buffer of this size for the name. */
-static int find_in(const char *ca_name, size_t size)
-{
-	requests = 0;
-	memset(responded, 0, sizeof(responded));
-	memset(name, 'x', sizeof(name));
-	return netlink_find_umad(ca_name, 3, name, size);
-}
-
-static int find(const char *ca_name)
-{
-	return find_in(ca_name, sizeof(name));
 }
 
 static int open_descriptors(void)
@@ -324,16 +304,72 @@ static int open_descriptors(void)
 	return count;
 }
 
+static char name[32];
+
+/*
+ * With all responses from the first on, and a buffer of this size for the name. No descriptor
+ * is left open, and a call that fails stores no name.
+ */
+static int find_in(const char *ca_name, size_t size)
+{
+	const int before = open_descriptors();
+	int ret;
+
+	requests = 0;
+	memset(responded, 0, sizeof(responded));
+	memset(name, 'x', sizeof(name));
+	ret = netlink_find_umad(ca_name, 3, name, size);
+	assert_int_equal(open_descriptors(), before);
+	if (ret)
+		assert_memory_equal(name, "xxxxxxxx", 8);
+	return ret;
+}
+
+static int find(const char *ca_name)
+{
+	return find_in(ca_name, sizeof(name));
+}
+
+/* Finds the device, whose index is in the second request. */
+static void finds_index(const char *ca_name, uint32_t index)
+{
+	assert_int_equal(find(ca_name), 0);
+	assert_int_equal(((const struct get_chardev *)sent[1].bytes)->dev, index);
+}
+
 /* --- the request for a port's device -------------------------------------------- */
 
-TEST(a_device_is_asked_for_by_index_and_port)
+TEST(the_requests_are_these_to_the_byte_and_do_not_wait)
 {
+	const struct nlmsghdr *dump = (const struct nlmsghdr *)sent[0].bytes;
+	struct get_chardev request = {
+		.header = {.nlmsg_len = sizeof(request),
+			   .nlmsg_type = GET_CHARDEV,
+			   .nlmsg_flags = NLM_F_REQUEST},
+		.type = {.nla_len = 9, .nla_type = RDMA_NLDEV_ATTR_CHARDEV_TYPE},
+		.umad = "umad",
+		.index = {.nla_len = 8, .nla_type = RDMA_NLDEV_ATTR_DEV_INDEX},
+		.dev = 9,
+		.port = {.nla_len = 8, .nla_type = RDMA_NLDEV_ATTR_PORT_INDEX},
+		.number = 3,
+	};
+
+	joined_group = 0;
 	respond_all();
 	assert_int_equal(find("mlx5_1"), 0);
 	assert_string_equal(name, "umad12");
-	assert_string_equal(asked_type, "umad");
-	assert_int_equal(asked_index, 9);
-	assert_int_equal(asked_port, 3);
+	assert_int_equal(connected_to, NETLINK_RDMA);
+	assert_int_equal(joined_group, 0);
+	assert_true(sent[0].flags & O_NONBLOCK);
+	/* a dump of all devices, without attributes */
+	assert_int_equal(sent[0].size, sizeof(*dump));
+	assert_int_equal(dump->nlmsg_len, sizeof(*dump));
+	assert_int_equal(dump->nlmsg_type, GET);
+	assert_int_equal(dump->nlmsg_flags, NLM_F_REQUEST | NLM_F_DUMP);
+	assert_int_equal(sent[1].size, sizeof(request));
+	request.header.nlmsg_seq = ((const struct nlmsghdr *)sent[1].bytes)->nlmsg_seq;
+	request.header.nlmsg_pid = ((const struct nlmsghdr *)sent[1].bytes)->nlmsg_pid;
+	assert_memory_equal(sent[1].bytes, &request, sizeof(request));
 }
 
 struct wrong_response {
@@ -341,11 +377,11 @@ struct wrong_response {
 	struct nl_msg *response;
 };
 
-/* With the response, alone and before the end of a dump, the call fails and stores nothing. */
+/* With the response, alone and before the end of a dump, the call fails. */
 static void are_no_response(int request, const struct wrong_response *row, size_t count)
 {
 	for (; count; row++, count--) {
-		no_responses();
+		memset(response_count, 0, sizeof(response_count));
 		if (request)
 			respond_devices();
 		if (row->response)
@@ -353,32 +389,11 @@ static void are_no_response(int request, const struct wrong_response *row, size_
 		for (int end = 0; end < 2; end++) {
 			int ret = find("mlx5_0");
 
-			if (ret != (request ? -ENOENT : -ENODEV) || requests != request + 1 ||
-			    memcmp(name, "xxxxxxxx", 8) != 0)
-				fail_msg("%s: %d, \"%.8s\"", row->sentence, ret, name);
+			if (ret != (request ? -ENOENT : -ENODEV) || requests != request + 1)
+				fail_msg("%s: %d", row->sentence, ret);
 			respond(request, done());
 		}
 	}
-}
-
-/* A device of a list; without an index or a name if its size is 0. */
-static struct nl_msg *device_with(uint32_t index, int index_size, int name_size)
-{
-	struct nl_msg *msg = nlmsg_alloc_simple(GET, NLM_F_MULTI);
-
-	if (name_size)
-		nla_put(msg, RDMA_NLDEV_ATTR_DEV_NAME, name_size, "mlx5_0");
-	if (index_size)
-		nla_put(msg, RDMA_NLDEV_ATTR_DEV_INDEX, index_size, &index);
-	return msg;
-}
-
-static struct nl_msg *chardev_bytes(const char *bytes, int length)
-{
-	struct nl_msg *msg = nlmsg_alloc_simple(GET_CHARDEV, 0);
-
-	assert_int_equal(nla_put(msg, RDMA_NLDEV_ATTR_CHARDEV_NAME, length, bytes), 0);
-	return msg;
 }
 
 TEST(only_the_whole_name_is_the_device)
@@ -412,20 +427,15 @@ TEST(a_kernel_that_rejects_the_request_gives_no_device)
 	}
 }
 
-TEST(devices_without_index_or_name_are_passed_over)
+TEST(what_does_not_name_a_device_is_no_response)
 {
-	const struct wrong_response rows[] = {
-		{"a device without an index", device_with(1, 0, 7)},
-		{"a device without a name", device_with(1, 4, 0)},
-		{"an index of 16 bits", device_with(2, 2, 7)},
-		{"a name without a NUL", device_with(3, 4, 6)},
+	const struct wrong_response devices[] = {
+		{"a device without an index", device_bytes(1, 0, "mlx5_0", 7)},
+		{"a device without a name", device_bytes(1, 4, NULL, 0)},
+		{"an index of 16 bits", device_bytes(2, 2, "mlx5_0", 7)},
+		{"a name without a NUL", device_bytes(3, 4, "mlx5_0", 6)},
 	};
-	are_no_response(0, rows, sizeof(rows) / sizeof(*rows));
-}
-
-TEST(a_name_that_makes_no_sense_is_no_response)
-{
-	const struct wrong_response rows[] = {
+	const struct wrong_response names[] = {
 		{"no name", nlmsg_alloc_simple(GET_CHARDEV, 0)},
 		{"an empty name", chardev("")},
 		{"an empty name with bytes after it", chardev_bytes("\0umad", 6)},
@@ -434,97 +444,201 @@ TEST(a_name_that_makes_no_sense_is_no_response)
 		{"one byte without a NUL", chardev_bytes("u", 1)},
 		{"an attribute without bytes", chardev_bytes("", 0)},
 	};
-	are_no_response(1, rows, sizeof(rows) / sizeof(*rows));
+
+	are_no_response(0, devices, sizeof(devices) / sizeof(*devices));
+	are_no_response(1, names, sizeof(names) / sizeof(*names));
 }
 
-TEST(random_responses_do_no_harm)
+TEST(a_dump_may_come_in_one_piece_or_many_but_whole)
 {
+	for (int piece = 0; piece < 2; piece++) {
+		memset(response_count, 0, sizeof(response_count));
+		respond(0, device(7, "mlx5_0"));
+		respond_along(0, device(8, "mlx5_1"));
+		(piece ? respond : respond_along)(0, device(9, "mlx5_2"));
+		respond_along(0, done());
+		respond(1, chardev("umad12"));
+		finds_index("mlx5_0", 7);
+		finds_index("mlx5_1", 8);
+		finds_index("mlx5_2", 9);
+	}
+	response_count[0] = 0;
+	respond(0, device(7, "mlx5_0"));
+	respond(0, error(ENOMEM));
+	assert_int_equal(find("mlx5_0"), -ENODEV);
+	assert_int_equal(requests, 1);
+}
+
+TEST(a_name_is_stored_where_it_fits_with_its_end)
+{
+	respond_all();
+	assert_int_equal(find_in("mlx5_0", 7), 0);
+	assert_memory_equal(name, "umad12\0x", 8);
+	assert_int_equal(find_in("mlx5_0", 6), -ENOENT);
+	assert_int_equal(find_in("mlx5_0", 1), -ENOENT);
+}
+
+/* Truncates the only message of a response to this length. */
+static void shorten(int request, size_t length)
+{
+	struct nlmsghdr *header = (struct nlmsghdr *)responses[request][0].bytes;
+
+	header->nlmsg_len = (uint32_t)length;
+	responses[request][0].size = length;
+}
+
+TEST(a_response_cut_at_any_length_has_what_is_whole)
+{
+	/* the index, then the name with its NUL; the name of the umad device */
+	const size_t needed[] = {
+		NLMSG_HDRLEN + 8 + sizeof(struct nlattr) + sizeof("mlx5_0"),
+		NLMSG_HDRLEN + sizeof(struct nlattr) + sizeof("umad12"),
+	};
+
+	respond_all();
+	for (int request = 0; request < 2; request++) {
+		const int without = request ? -ENOENT : -ENODEV;
+		size_t whole = responses[request][0].size;
+
+		/* a datagram that is shorter than its message */
+		for (size_t length = 1; length < whole; length++) {
+			responses[request][0].size = length;
+			assert_int_equal(find("mlx5_0"), without);
+		}
+		/* a message that lacks attributes */
+		assert_true(whole >= needed[request]);
+		for (size_t length = NLMSG_HDRLEN; length <= whole; length++) {
+			shorten(request, length);
+			assert_int_equal(find("mlx5_0"),
+					 length < needed[request] ? without : 0);
+		}
+	}
+}
+
+TEST(every_allocation_of_libnls_may_fail)
+{
+	unsigned n;
 	int ret;
 
-	srand(test_seed());
-	for (int i = 0; i < 300; i++) {
-		respond_all();
-		for (int j = 0; j < 2; j++) {
-			for (int k = rand() % 5; k > 0; k--)
-				responses[j][0].bytes[(size_t)rand() % responses[j][0].size] =
-					(unsigned char)rand();
-			if (rand() % 2)
-				responses[j][0].size =
-					1 + (size_t)rand() % responses[j][0].size;
-		}
+	respond_all();
+	for (n = 1;; n++) {
+		libnl_fails_in = n;
 		ret = find("mlx5_0");
-		assert_true(ret == 0 || ret == -ENODEV || ret == -ENOENT);
-		assert_true(ret || strlen(name) < sizeof(name));
+		if (libnl_fails_in)
+			break;
+		assert_int_equal(ret, -ENOMEM);
 	}
+	libnl_fails_in = 0;
+	assert_int_equal(ret, 0);
+	/* a socket, two requests, three attributes */
+	assert_int_equal(n, 7);
 }
 
 TEST(a_socket_that_cannot_be_had_is_told)
 {
-	connect_error = NLE_PROTO_MISMATCH;
-	assert_int_equal(find("mlx5_0"), -EOPNOTSUPP);
-	connect_error = NLE_NOMEM;
-	assert_int_equal(find("mlx5_0"), -ENOMEM);
-	connect_error = NLE_PERM;
-	assert_int_equal(find("mlx5_0"), -EPERM);
-	connect_error = 0;
-	send_error = NLE_FAILURE;
-	assert_int_equal(find("mlx5_0"), -EIO);
+	static const struct {
+		int *fault, nl_error, found, opened; /* by the request, and for uevents */
+	} rows[] = {
+		{&connect_error, NLE_NOMEM, -ENOMEM, -ENOMEM},
+		{&connect_error, NLE_PERM, -EPERM, -EPERM},
+		{&connect_error, NLE_PROTO_MISMATCH, -EOPNOTSUPP, -EOPNOTSUPP},
+		{&connect_error, NLE_AF_NOSUPPORT, -EOPNOTSUPP, -EOPNOTSUPP},
+		{&connect_error, NLE_OPNOTSUPP, -EOPNOTSUPP, -EOPNOTSUPP},
+		{&nonblocking_error, NLE_BAD_SOCK, -EOPNOTSUPP, -EOPNOTSUPP},
+		{&nonblocking_error, NLE_NOMEM, -ENOMEM, -ENOMEM},
+		{&membership_error, NLE_PERM, 0, -EPERM},
+		{&membership_error, NLE_NOMEM, 0, -ENOMEM},
+		{&send_error[0], NLE_FAILURE, -EIO, 0},
+		{&send_error[1], NLE_FAILURE, -EIO, 0},
+	};
+	const int before = open_descriptors();
+	struct nl_sock *sock;
+
+	respond_all();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		*rows[i].fault = rows[i].nl_error;
+		assert_int_equal(find("mlx5_0"), rows[i].found);
+		assert_int_equal(uevent_open(&sock), rows[i].opened);
+		if (!rows[i].opened)
+			uevent_close(sock);
+		assert_int_equal(open_descriptors(), before);
+		*rows[i].fault = 0;
+	}
+	libnl_fails_in = 1;
+	assert_int_equal(uevent_open(&sock), -ENOMEM);
+	assert_int_equal(libnl_fails_in, 0);
 }
 
 /* --- uevents -------------------------------------------------------------------- */
 
-/* Each is received before another one; -EAGAIN if it is dropped. */
+TEST(the_uevents_socket_is_in_the_kernels_group_and_does_not_wait)
+{
+	const int before = open_descriptors();
+	struct nl_sock *sock;
+
+	joined_group = 0;
+	assert_int_equal(uevent_open(&sock), 0);
+	assert_int_equal(connected_to, NETLINK_KOBJECT_UEVENT);
+	assert_int_equal(joined_group, 1);
+	assert_true(uevent_fd(sock) >= 0);
+	assert_true(fcntl(uevent_fd(sock), F_GETFL) & O_NONBLOCK);
+	assert_int_equal(open_descriptors(), before + 1);
+	uevent_close(sock);
+	assert_int_equal(open_descriptors(), before);
+}
+
+/* Each is received before another uevent; -EAGAIN if it is dropped. */
 TEST(uevents_are_the_kernels_and_terminated)
 {
 	static const struct {
-		const char *sentence, *text;
-		int length;
-		uint32_t sender; /* or errno */
+		const char *sentence;
+		struct datagram datagram;
 		int result;
 	} rows[] = {
-		{"a uevent", "add@/devices/x\0ACTION=add", 26, 0, 26},
-		{"a NUL alone", "", 1, 0, 1},
-		{"a process sends", "add@/forged\0", 12, 4711, -EAGAIN},
-		{"process 1 sends", "add@/forged\0", 12, 1, -EAGAIN},
-		{"the highest number sends", "add@/forged\0", 12, UINT32_MAX, -EAGAIN},
-		{"there is no NUL", "add@/cut", 8, 0, -EAGAIN},
-		{"a byte alone", "x", 1, 0, -EAGAIN},
-		{"the kernel had no memory", NULL, -NLE_NOMEM, ENOBUFS, -ENOBUFS},
-		{"libnl had no memory, and lost nothing", NULL, -NLE_NOMEM, ENOMEM, -ENOMEM},
-		{"a failure", NULL, -NLE_FAILURE, 0, -EIO},
-		{"no socket", NULL, -NLE_BAD_SOCK, 0, -EIO},
-		{"no address", NULL, -NLE_NOADDR, 0, -EIO},
-		{"a signal", NULL, -NLE_INTR, 0, -EIO},
+		{"a uevent", {"add@/devices/x\0ACTION=add", 26, 0}, 26},
+		{"a NUL alone", {"", 1, 0}, 1},
+		{"a process sends", {"add@/forged\0", 12, 4711}, -EAGAIN},
+		{"process 1 sends", {"add@/forged\0", 12, 1}, -EAGAIN},
+		{"the highest number sends", {"add@/forged\0", 12, UINT32_MAX}, -EAGAIN},
+		{"there is no NUL", {"add@/cut", 8, 0}, -EAGAIN},
+		{"a byte alone", {"x", 1, 0}, -EAGAIN},
+		{"the kernel had no memory", {NULL, -NLE_NOMEM, ENOBUFS}, -ENOBUFS},
+		{"libnl had no memory, and lost nothing", {NULL, -NLE_NOMEM, ENOMEM}, -ENOMEM},
+		{"a failure", {NULL, -NLE_FAILURE, 0}, -EIO},
+		{"no socket", {NULL, -NLE_BAD_SOCK, 0}, -EIO},
+		{"no address", {NULL, -NLE_NOADDR, 0}, -EIO},
+		{"a signal", {NULL, -NLE_INTR, 0}, -EIO},
 	};
+	const struct datagram next[] = {{"remove@/a", 10, 0}, {NULL, -NLE_NOMEM, ENOBUFS}};
 	char *text;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(*rows); i++) {
+		const int next_result = i % 2 ? -ENOBUFS : 10;
 		int ret;
 
-		datagram_count = datagram_next = 0;
-		datagram(rows[i].text, rows[i].length, rows[i].sender);
-		datagram("remove@/a", 10, 0);
-		ret = rows[i].result == -EAGAIN ? -EAGAIN : uevent_receive(NULL, &text);
-		if (ret != rows[i].result)
-			fail_msg("%s: %d", rows[i].sentence, ret);
+		datagrams[0] = rows[i / 2].datagram;
+		datagrams[1] = next[i % 2];
+		datagram_next = 0;
+		ret = rows[i / 2].result == -EAGAIN ? -EAGAIN : uevent_receive(NULL, &text);
+		if (ret != rows[i / 2].result)
+			fail_msg("%s: %d", rows[i / 2].sentence, ret);
 		if (ret > 0) {
-			assert_memory_equal(text, rows[i].text, (size_t)ret);
+			assert_memory_equal(text, datagrams[0].text, (size_t)ret);
 			free(text);
 		}
 		ret = uevent_receive(NULL, &text);
-		if (ret != 10 || strcmp(text, "remove@/a") != 0)
-			fail_msg("after \"%s\": %d", rows[i].sentence, ret);
-		free(text);
+		if (ret != next_result || (ret > 0 && strcmp(text, "remove@/a") != 0))
+			fail_msg("after \"%s\": %d", rows[i / 2].sentence, ret);
+		if (ret > 0)
+			free(text);
 		assert_int_equal(uevent_receive(NULL, &text), -EAGAIN);
 	}
-	datagram(NULL, 0, 0);
+	datagrams[0] = (struct datagram){NULL, 0, 0};
+	datagram_next = 0;
 	assert_int_equal(uevent_receive(NULL, &text), -EAGAIN);
-	datagram("add@/forged", 12, 1);
-	datagram(NULL, -NLE_NOMEM, ENOBUFS);
-	assert_int_equal(uevent_receive(NULL, &text), -ENOBUFS);
 }
 
-TEST(the_real_kernels_uevents_can_be_listened_to)
+TEST(the_real_kernel_knows_no_such_device_and_its_uevents_can_be_listened_to)
 {
 	struct pollfd pollfd = {.events = POLLIN};
 	struct nl_sock *sock;
@@ -532,6 +646,7 @@ TEST(the_real_kernels_uevents_can_be_listened_to)
 	int ret;
 
 	real_kernel = true;
+	assert_true(find("no_such_device") < 0);
 	ret = uevent_open(&sock);
 	if (ret) {
 		print_message("skipped: the kernel says %s\n", strerror(-ret));
@@ -550,286 +665,6 @@ TEST(the_real_kernels_uevents_can_be_listened_to)
 		assert_int_equal(ret, -EAGAIN);
 	}
 	uevent_close(sock);
-}
-
-TEST(the_real_kernel_knows_no_device_of_that_name)
-{
-	real_kernel = true;
-	assert_true(find("no_such_device") < 0);
-}
-
-/* --- the request, in detail ----------------------------------------------------- */
-
-/* Appends a message to the last one in the same datagram. */
-static void respond_along(int request, struct nl_msg *msg)
-{
-	struct nlmsghdr *header = nlmsg_hdr(msg);
-	int i = response_count[request] - 1;
-
-	memcpy(responses[request][i].bytes + responses[request][i].size, header,
-	       header->nlmsg_len);
-	responses[request][i].size += NLMSG_ALIGN(header->nlmsg_len);
-	nlmsg_free(msg);
-}
-
-TEST(the_requests_are_these_to_the_byte)
-{
-	const struct {
-		struct nlmsghdr header;
-		struct nlattr type;
-		char umad[8];
-		struct nlattr index;
-		uint32_t dev;
-		struct nlattr port;
-		uint32_t number;
-	} get_chardev = {
-		.header = {.nlmsg_type = GET_CHARDEV, .nlmsg_flags = NLM_F_REQUEST},
-		.type = {.nla_len = 9, .nla_type = RDMA_NLDEV_ATTR_CHARDEV_TYPE},
-		.umad = "umad",
-		.index = {.nla_len = 8, .nla_type = RDMA_NLDEV_ATTR_DEV_INDEX},
-		.dev = 9,
-		.port = {.nla_len = 8, .nla_type = RDMA_NLDEV_ATTR_PORT_INDEX},
-		.number = 3,
-	};
-	const struct nlmsghdr *header;
-	const size_t body = sizeof(*header);
-
-	respond_all();
-	assert_int_equal(find("mlx5_1"), 0);
-	assert_int_equal(connected_to, NETLINK_RDMA);
-	/* a dump of all devices, without attributes */
-	header = (const struct nlmsghdr *)sent[0].bytes;
-	assert_int_equal(sent[0].size, body);
-	assert_int_equal(header->nlmsg_len, body);
-	assert_int_equal(header->nlmsg_type, GET);
-	assert_int_equal(header->nlmsg_flags, NLM_F_REQUEST | NLM_F_DUMP);
-	header = (const struct nlmsghdr *)sent[1].bytes;
-	assert_int_equal(sent[1].size, sizeof(get_chardev));
-	assert_int_equal(header->nlmsg_len, sizeof(get_chardev));
-	assert_int_equal(header->nlmsg_type, GET_CHARDEV);
-	assert_int_equal(header->nlmsg_flags, NLM_F_REQUEST);
-	assert_memory_equal(sent[1].bytes + body, (const unsigned char *)&get_chardev + body,
-			    sizeof(get_chardev) - body);
-}
-
-TEST(the_request_does_not_wait_and_joins_no_group)
-{
-	joined_group = 0;
-	respond_all();
-	assert_int_equal(find("mlx5_0"), 0);
-	assert_true(sent[0].flags & O_NONBLOCK);
-	assert_int_equal(joined_group, 0);
-}
-
-TEST(a_dump_may_come_in_one_piece_or_many)
-{
-	respond(0, device(7, "mlx5_0"));
-	respond_along(0, device(8, "mlx5_1"));
-	respond_along(0, device(9, "mlx5_2"));
-	respond_along(0, done());
-	respond(1, chardev("umad12"));
-	assert_int_equal(find("mlx5_1"), 0);
-	assert_int_equal(asked_index, 8);
-	assert_int_equal(find("mlx5_2"), 0);
-	assert_int_equal(asked_index, 9);
-	no_responses();
-	respond(0, device(7, "mlx5_0"));
-	respond_along(0, device(8, "mlx5_1"));
-	respond(0, device(9, "mlx5_2"));
-	respond_along(0, done());
-	respond(1, chardev("umad12"));
-	assert_int_equal(find("mlx5_0"), 0);
-	assert_int_equal(asked_index, 7);
-	assert_int_equal(find("mlx5_2"), 0);
-	assert_int_equal(asked_index, 9);
-}
-
-TEST(a_name_is_stored_where_it_fits_with_its_end)
-{
-	respond_all();
-	assert_int_equal(find_in("mlx5_0", 7), 0);
-	assert_memory_equal(name, "umad12\0x", 8);
-	assert_int_equal(find_in("mlx5_0", 6), -ENOENT);
-	assert_memory_equal(name, "xxxxxxxx", 8);
-	assert_int_equal(find_in("mlx5_0", 1), -ENOENT);
-	assert_memory_equal(name, "xxxxxxxx", 8);
-}
-
-TEST(an_incomplete_dump_is_no_response)
-{
-	respond(0, device(7, "mlx5_0"));
-	respond(0, error(ENOMEM));
-	assert_int_equal(find("mlx5_0"), -ENODEV);
-	assert_int_equal(requests, 1);
-}
-
-TEST(datagrams_cut_at_any_length_are_no_response)
-{
-	size_t whole;
-
-	respond_all();
-	for (int request = 0; request < 2; request++) {
-		whole = responses[request][0].size;
-		for (size_t length = 1; length < whole; length++) {
-			responses[request][0].size = length;
-			assert_int_equal(find("mlx5_0"), request ? -ENOENT : -ENODEV);
-		}
-		responses[request][0].size = whole;
-	}
-	assert_int_equal(find("mlx5_0"), 0);
-	assert_string_equal(name, "umad12");
-}
-
-/* Truncates the only message of a response to this length. */
-static void shorten(int request, size_t length)
-{
-	struct nlmsghdr *header = (struct nlmsghdr *)responses[request][0].bytes;
-
-	header->nlmsg_len = (uint32_t)length;
-	responses[request][0].size = length;
-}
-
-TEST(truncated_messages_give_the_attributes_that_they_have)
-{
-	/* the index, then the name with its NUL; the name of the umad device */
-	const size_t needed[] = {
-		NLMSG_HDRLEN + 8 + sizeof(struct nlattr) + sizeof("mlx5_0"),
-		NLMSG_HDRLEN + sizeof(struct nlattr) + sizeof("umad12"),
-	};
-	const int without[] = {-ENODEV, -ENOENT};
-
-	respond_all();
-	for (int request = 0; request < 2; request++) {
-		size_t whole = responses[request][0].size;
-
-		assert_true(whole >= needed[request]);
-		for (size_t length = NLMSG_HDRLEN; length <= whole; length++) {
-			shorten(request, length);
-			assert_int_equal(find("mlx5_0"),
-					 length < needed[request] ? without[request] : 0);
-		}
-	}
-}
-
-TEST(garbage_of_any_length_does_no_harm)
-{
-	size_t i;
-	int request, ret;
-
-	srand(test_seed());
-	for (size_t length = 1; length < 300; length++) {
-		for (request = 0; request < 2; request++) {
-			respond_all();
-			/* the second time with a correct header, so that it is parsed */
-			for (i = rand() % 2 && length > NLMSG_HDRLEN ? NLMSG_HDRLEN : 0;
-			     i < length; i++)
-				responses[request][0].bytes[i] = (unsigned char)(rand() >> 8);
-			if (i > NLMSG_HDRLEN && rand() % 2)
-				shorten(request, length);
-			responses[request][0].size = length;
-			ret = find("mlx5_0");
-			assert_true(ret == 0 || ret == -ENODEV || ret == -ENOENT);
-			if (request)
-				assert_int_not_equal(ret, -ENODEV);
-			assert_true(ret || memchr(name, '\0', sizeof(name)));
-		}
-	}
-}
-
-TEST(every_allocation_of_libnls_may_fail)
-{
-	const int before = open_descriptors();
-	unsigned n;
-	int ret;
-
-	respond_all();
-	for (n = 1;; n++) {
-		libnl_fails_in = n;
-		ret = find("mlx5_0");
-		if (libnl_fails_in)
-			break;
-		assert_int_equal(ret, -ENOMEM);
-		assert_memory_equal(name, "xxxxxxxx", 8);
-		assert_int_equal(open_descriptors(), before);
-	}
-	libnl_fails_in = 0;
-	assert_int_equal(ret, 0);
-	/* a socket, two requests, three attributes */
-	assert_int_equal(n, 7);
-}
-
-TEST(no_response_leaves_a_socket_open)
-{
-	const int before = open_descriptors();
-
-	for (int i = 0; i < 5; i++) {
-		const int expected[] = {-ENODEV, -ENOENT, 0, -EIO, -EOPNOTSUPP};
-
-		if (i == 1)
-			respond_devices();
-		if (i == 2)
-			respond(1, chardev("umad12"));
-		send_error = i == 3 ? NLE_FAILURE : 0;
-		nonblocking_error = i == 4 ? NLE_BAD_SOCK : 0;
-		assert_int_equal(find("mlx5_0"), expected[i]);
-		assert_int_equal(open_descriptors(), before);
-	}
-}
-
-TEST(a_second_request_that_cannot_be_sent_is_an_error)
-{
-	send_errors_from = 1;
-	send_error = NLE_FAILURE;
-	respond_all();
-	assert_int_equal(find("mlx5_0"), -EIO);
-	assert_int_equal(requests, 1);
-	assert_memory_equal(name, "xxxxxxxx", 8);
-}
-
-/* --- the uevents' socket -------------------------------------------------------- */
-
-TEST(the_uevents_socket_is_in_the_kernels_group_and_does_not_wait)
-{
-	const int before = open_descriptors();
-	struct nl_sock *sock;
-
-	joined_group = 0;
-	assert_int_equal(uevent_open(&sock), 0);
-	assert_int_equal(connected_to, NETLINK_KOBJECT_UEVENT);
-	assert_int_equal(joined_group, 1);
-	assert_true(uevent_fd(sock) >= 0);
-	assert_true(fcntl(uevent_fd(sock), F_GETFL) & O_NONBLOCK);
-	assert_int_equal(open_descriptors(), before + 1);
-	uevent_close(sock);
-	assert_int_equal(open_descriptors(), before);
-}
-
-TEST(a_uevents_socket_that_cannot_be_had_is_told)
-{
-	static const struct {
-		int *fault, nl_error, expected;
-	} cases[] = {
-		{&connect_error, NLE_NOMEM, -ENOMEM},
-		{&connect_error, NLE_PERM, -EPERM},
-		{&connect_error, NLE_PROTO_MISMATCH, -EOPNOTSUPP},
-		{&connect_error, NLE_AF_NOSUPPORT, -EOPNOTSUPP},
-		{&connect_error, NLE_OPNOTSUPP, -EOPNOTSUPP},
-		{&nonblocking_error, NLE_NOMEM, -ENOMEM},
-		{&membership_error, NLE_PERM, -EPERM},
-		{&membership_error, NLE_NOMEM, -ENOMEM},
-	};
-	const int before = open_descriptors();
-	struct nl_sock *sock;
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		*cases[i].fault = cases[i].nl_error;
-		assert_int_equal(uevent_open(&sock), cases[i].expected);
-		assert_int_equal(open_descriptors(), before);
-		*cases[i].fault = 0;
-	}
-	libnl_fails_in = 1;
-	assert_int_equal(uevent_open(&sock), -ENOMEM);
-	assert_int_equal(libnl_fails_in, 0);
 }
 
 /* libnl has no error number for this. */
