@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "fake.h"
+#include "kept_log.h"
 #include "netlink.h"
 #include "test.h"
 
-#include <infiniband/umad_ext.h>
-#include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 /* --- the kernel's uevents; replaces netlink.c ----------------------------------- */
@@ -154,10 +149,11 @@ static void unplug(const char *ca_name, int number)
 	fake_remove(at("/sys/class/infiniband_mad/umad%d", number));
 }
 
-/* Queues a message as the kernel sends it; devpath_old may be NULL. */
+/* Queues a message as the kernel words it; devpath_old may be NULL. */
 static void uevent(const char *action, const char *subsystem, const char *name,
 		   const char *devpath_old)
 {
+	static const char path[] = "/devices/pci0000:00/0000:00:03.0";
 	char *text;
 	int length;
 
@@ -170,35 +166,24 @@ static void uevent(const char *action, const char *subsystem, const char *name,
 	}
 	assert_true(uevent_count < (int)(sizeof(uevents) / sizeof(*uevents)));
 	text = uevents[uevent_count].text;
-	length = sprintf(text, "%s@/devices/pci0/%s/%s", action, subsystem, name) + 1;
-	length += sprintf(text + length, "ACTION=%s", action) + 1;
-	length += sprintf(text + length, "DEVPATH=/devices/pci0/%s/%s", subsystem, name) + 1;
-	length += sprintf(text + length, "SUBSYSTEM=%s", subsystem) + 1;
+	length = sprintf(text, "%s@%s/%s/%s%cACTION=%s%cDEVPATH=%s/%s/%s%cSUBSYSTEM=%s%c",
+			 action, path, subsystem, name, 0, action, 0, path, subsystem, name, 0,
+			 subsystem, 0);
 	if (devpath_old)
 		length += sprintf(text + length, "DEVPATH_OLD=%s", devpath_old) + 1;
-	length += sprintf(text + length, "SEQNUM=4711") + 1;
-	uevents[uevent_count++].length = length;
+	length += sprintf(text + length, "MAJOR=231%cDEVNAME=infiniband/%s%cNAME=%s%cSEQNUM=12",
+			  0, name, 0, name, 0);
+	uevents[uevent_count++].length = length + 1;
 }
 
 static void umad_uevent(const char *action, int number)
 {
-	char node[32];
-
-	snprintf(node, sizeof(node), "umad%d", number);
-	uevent(action, "infiniband_mad", node, NULL);
+	uevent(action, "infiniband_mad", at("umad%d", number), NULL);
 }
 
 static void uevent_error(int error)
 {
 	uevents[uevent_count++].length = -error;
-}
-
-/* Appends "behind" to the uevent queued last. */
-static void lengthen_uevent(const char *behind)
-{
-	char *end = uevents[uevent_count - 1].text + uevents[uevent_count - 1].length;
-
-	uevents[uevent_count - 1].length += sprintf(end, "%s", behind) + 1;
 }
 
 /* --- rows ----------------------------------------------------------------------- */
@@ -212,10 +197,13 @@ static void lengthen_uevent(const char *behind)
  * sysfs:
  *	plug CA:N	a device whose port 1 has umadN
  *	port CA:N	its port 2 has umadN
+ *	switch CA:N	a switch whose port 0 has umadN
+ *	node N:IBDEV=PORT	a umadN with these attributes, without newlines
  *	ca CA, rnic CA	a device without ports; a device of another kind
  *	unplug CA:N	the device and umadN are not there any more
  *	gone PATH	a file or folder below /sys/class is not there any more
  *	set CA:FILE=VALUE	a file of its port 1
+ *	put PATH=VALUE	a file below /sys/class, without a newline
  *
  * The monitor and uevents. The subsystem is infiniband_mad for umadN and issmN, and infiniband
  * for others; SUBSYSTEM/NAME has another one.
@@ -224,12 +212,12 @@ static void lengthen_uevent(const char *behind)
  *	move OLD:NEW	a uevent with the old name
  *	trigger NAME	as "udevadm trigger --action=remove" has it
  *	fail ERROR	the socket fails once
- *	full		the next system call fails with EMFILE
+ *	full N		the N-th system call from now on fails with EMFILE
  *	ports		opens a monitor that watches ports, at an interval that does not end
  *	look		waits until such an interval has ended
  *
  * Events: +CA, -CA, +CA/PORT=NODE, -CA/PORT=NODE, *CA/PORT=NODE (changed), overrun. An error
- *ends the events of a step.
+ * ends the events of a step.
  */
 static const struct {
 	const char *name;
@@ -291,14 +279,6 @@ static const char *reported(void)
 	}
 }
 
-/* Asserts that the monitor reports these events and no others; "": none. */
-static void reports(const char *expected)
-{
-	const char *seen = reported();
-
-	assert_string_equal(*seen ? seen + 1 : seen, expected);
-}
-
 static const char *subsystem_of(const char *name)
 {
 	bool mad = !strncmp(name, "umad", 4) || !strncmp(name, "issm", 4);
@@ -353,45 +333,66 @@ static void await_look(void)
 	await_look_every(1);
 }
 
+/* Splits a word at a character. Returns the second part. */
+static char *split(char *word, char at_character)
+{
+	char *part = strchr(word, at_character);
+
+	assert_non_null(part);
+	*part = '\0';
+	return part + 1;
+}
+
 /* Carries out a verb for one word. */
 static bool carry_out(const char *verb, char *word)
 {
-	char *colon = strchr(word, ':');
-	int number = colon ? atoi(colon + 1) : -1;
+	char *value;
 
 	if (!strcmp(verb, "add") || !strcmp(verb, "remove") || !strcmp(verb, "change") ||
 	    !strcmp(verb, "move")) {
 		send_uevent(verb, word);
 	} else if (!strcmp(verb, "trigger")) {
 		send_uevent("remove", word);
-		lengthen_uevent("SYNTH_UUID=0");
+		uevents[uevent_count - 1].length +=
+			sprintf(uevents[uevent_count - 1].text +
+					uevents[uevent_count - 1].length,
+				"SYNTH_UUID=0") +
+			1;
 	} else if (!strcmp(verb, "fail")) {
 		for (size_t i = 0; i < NAMED_ERRORS; i++)
 			if (!strcmp(word, named_errors[i].name))
 				uevent_error(named_errors[i].number);
+	} else if (!strcmp(verb, "full")) {
+		fake_fail_call((unsigned)atoi(word), EMFILE);
 	} else if (!strcmp(verb, "ca")) {
 		fake_ca(word);
 	} else if (!strcmp(verb, "rnic")) {
 		fake_file(at("/sys/class/infiniband/%s/node_type", word), "4: RNIC\n");
 	} else if (!strcmp(verb, "gone")) {
 		fake_remove(at("/sys/class/%s", word));
+	} else if (!strcmp(verb, "put")) {
+		value = split(word, '=');
+		fake_file(at("/sys/class/%s", word), "%s", value);
 	} else if (!strcmp(verb, "set")) {
-		char *value = strchr(word, '=');
-
-		*value++ = '\0';
-		*colon++ = '\0';
-		fake_file(at("/sys/class/infiniband/%s/ports/1/%s", word, colon), "%s\n",
-			  value);
-	} else if (colon) {
-		*colon = '\0';
-		if (!strcmp(verb, "plug"))
-			plug(word, number);
-		else if (!strcmp(verb, "port"))
-			fake_umad(number, word, 2);
-		else if (!strcmp(verb, "unplug"))
-			unplug(word, number);
-		else
-			return false;
+		value = split(word, '=');
+		verb = split(word, ':');
+		fake_file(at("/sys/class/infiniband/%s/ports/1/%s", word, verb), "%s\n", value);
+	} else if (!strcmp(verb, "node")) {
+		value = split(word, '=');
+		verb = split(word, ':');
+		fake_file(at("/sys/class/infiniband_mad/umad%s/ibdev", word), "%s", verb);
+		fake_file(at("/sys/class/infiniband_mad/umad%s/port", word), "%s", value);
+	} else if (!strcmp(verb, "plug")) {
+		plug(word, atoi(split(word, ':')));
+	} else if (!strcmp(verb, "port")) {
+		fake_umad(atoi(split(word, ':')), word, 2);
+	} else if (!strcmp(verb, "switch")) {
+		fake_umad(atoi(split(word, ':')), word, 0);
+		fake_ca(word);
+		fake_file(at("/sys/class/infiniband/%s/node_type", word), "2: switch\n");
+		fake_port(word, 0, 1);
+	} else if (!strcmp(verb, "unplug")) {
+		unplug(word, atoi(split(word, ':')));
 	} else {
 		return false;
 	}
@@ -412,8 +413,6 @@ static void run_line(const char *line)
 		verb = strtok(step, " ");
 		if (verb && !strcmp(verb, "watch"))
 			watch();
-		else if (verb && !strcmp(verb, "full"))
-			fake_fail_call(1, EMFILE);
 		else if (verb && !strcmp(verb, "ports"))
 			watch_ports();
 		else if (verb && !strcmp(verb, "look"))
@@ -501,12 +500,42 @@ static const struct row rows[] = {
 	 "move iw0:iw1 > nothing"},
 	/* afterwards it knows the present devices, and reports none twice */
 	{"a listing after a loss is tried again until it succeeds",
-	 "watch; plug mlx5_0:0; fail ENOBUFS; full > EMFILE; full > EMFILE; full > EMFILE; "
+	 "watch; plug mlx5_0:0; fail ENOBUFS; full 1 > EMFILE; full 1 > EMFILE; full 1 > "
+	 "EMFILE; "
 	 "> overrun; remove mlx5_0 > -mlx5_0/1=umad0 -mlx5_0"},
 	/* the removal of an absent device is not reported, that of an unseen one is */
 	{"after an overrun the present devices are known",
 	 "plug mlx5_0:0; watch; unplug mlx5_0:0; plug mlx5_1:1; fail ENOBUFS > overrun; "
 	 "remove mlx5_0 mlx5_1 > -mlx5_1/1=umad1 -mlx5_1"},
+	/* two calls read its node_type, the third lists the nodes */
+	{"a listing that fails is reported, and an overrun follows",
+	 "watch; put infiniband/mlx5_0/node_type=1; add mlx5_0; full 3 > EMFILE; > overrun"},
+	/* the order of the ports is not specified */
+	{"one uevent can be several events",
+	 "plug mlx5_0:0; port mlx5_0:1; watch; "
+	 "remove mlx5_0 > -mlx5_0/2=umad1 -mlx5_0/1=umad0 -mlx5_0"},
+	/* 19 and 31 characters */
+	{"names as long as they may be are reported whole",
+	 "watch; ca a_name_19_character; node "
+	 "000000000000000000000000007:a_name_19_character=1; "
+	 "add umad000000000000000000000000007 a_name_19_character > "
+	 "+a_name_19_character/1=umad000000000000000000000000007 +a_name_19_character"},
+	{"attributes without a newline are read",
+	 "watch; put infiniband/mlx5_0/node_type=1; node 0:mlx5_0=1; "
+	 "add umad0 mlx5_0 > +mlx5_0/1=umad0 +mlx5_0"},
+	/* it is being removed */
+	{"a node without its attributes is an overrun",
+	 "watch; put infiniband_mad/umad0/port=1; add umad0 > overrun; "
+	 "gone infiniband_mad/umad0; put infiniband_mad/umad0/ibdev=mlx5_0; "
+	 "add umad0 > overrun; gone infiniband_mad/umad0; add umad0 > overrun"},
+	{"a node whose owner cannot be is not reported",
+	 "watch; node 0:=1; add umad0 > nothing; node 0:mlx5_0=; add umad0 > nothing; "
+	 "node 0:mlx5_0=one; add umad0 > nothing; node 0:mlx5_0=-1; add umad0 > nothing; "
+	 "node 0:mlx5_0=2147483648; add umad0 > nothing; "
+	 "node 0:mlx5_0=99999999999999999999; add umad0 > nothing; "
+	 "node 0:../mlx5_0=1; add umad0 > nothing; node 0:..=1; add umad0 > nothing; "
+	 "node 0:a/b=1; add umad0 > nothing; node 0:a_name_of_20_letters=1; "
+	 "add umad0 > nothing"},
 };
 
 TEST_ROWS(run_row, rows);
@@ -514,6 +543,9 @@ TEST_ROWS(run_row, rows);
 /* --- values of ports ------------------------------------------------------------ */
 
 static const struct row port_rows[] = {
+	{"port 0 of a switch is a port",
+	 "switch sw0:0; ports; put infiniband/sw0/ports/0/lid=0x77; look > *sw0/0=umad0; "
+	 "remove sw0 > -sw0/0=umad0 -sw0"},
 	{"each value of a port is watched",
 	 "plug mlx5_0:0 mlx5_1:1; ports; "
 	 "set mlx5_1:state=1; look > *mlx5_1/1=umad1; "
@@ -557,7 +589,7 @@ static const struct row port_rows[] = {
 	 "plug mlx5_0:0; ports; set mlx5_0:lid=0x77; look; plug mlx5_1:1; "
 	 "add umad1 > +mlx5_1/1=umad1 *mlx5_0/1=umad0"},
 	{"a shortage while ports are compared is an overrun",
-	 "plug mlx5_0:0; ports; set mlx5_0:lid=0x77; look; full > EMFILE; full > "
+	 "plug mlx5_0:0; ports; set mlx5_0:lid=0x77; look; full 1 > EMFILE; full 1 > "
 	 "EMFILE; "
 	 "> overrun; look > nothing"},
 	{"after an overrun the values of ports are known",
@@ -589,49 +621,11 @@ TEST(after_a_shortage_the_descriptor_is_readable_at_the_next_interval)
 	assert_string_equal(reported(), " overrun");
 }
 
-TEST(port_0_of_a_switch_is_a_port)
-{
-	fake_ca("mlx5_0");
-	fake_file("/sys/class/infiniband/mlx5_0/node_type", "2: switch\n");
-	fake_port("mlx5_0", 0, 1);
-	fake_umad(0, "mlx5_0", 0);
-	run_line("ports");
-	fake_file("/sys/class/infiniband/mlx5_0/ports/0/lid", "0x77\n");
-	run_line("look > *mlx5_0/0=umad0; remove mlx5_0 > -mlx5_0/0=umad0 -mlx5_0");
-}
-
-TEST(arguments_of_a_watch_are_checked)
-{
-	assert_fails(umad_monitor_open(NULL, 1), EINVAL);
-	assert_fails(umad_monitor_open(&monitor, -1), EINVAL);
-	assert_null(monitor);
-}
-
-TEST(the_first_reading_of_the_ports_may_fail)
-{
-	int err, failures = 0;
-
-	plug("mlx5_0", 0);
-	do {
-		fake_fail_call((unsigned)++failures, EMFILE);
-		err = umad_monitor_open(&monitor, INT_MAX);
-		assert_true(!err || err == -EMFILE);
-	} while (err);
-	fake_fail_call(0, 0);
-	assert_true(failures > 10);
-	run_line("set mlx5_0:lid=0x77; look > *mlx5_0/1=umad0");
-}
-
 #define WATCHED     3
 #define VALUE_FILES 3
 
-/* The ports as sysfs has them, and as the caller read them; a port without a device is zero. */
-struct watched {
-	bool present;
-	unsigned values[VALUE_FILES];
-};
-
-static struct watched in_sysfs[WATCHED], as_read[WATCHED];
+/* The values of ports in sysfs, and as the caller read them; 0 of a port without a device. */
+static unsigned in_sysfs[WATCHED][VALUE_FILES], as_read[WATCHED][VALUE_FILES];
 static int numbers[WATCHED]; /* the numbers of the umad devices; -1: none */
 static unsigned latest;      /* no value comes back, so that no change is taken back */
 
@@ -639,56 +633,42 @@ static void write_value(int port, int file)
 {
 	static const char *const files[VALUE_FILES] = {"lid", "sm_lid", "pkeys/1"};
 
-	in_sysfs[port].values[file] = ++latest;
+	in_sysfs[port][file] = ++latest;
 	fake_file(at("/sys/class/infiniband/mlx5_%d/ports/1/%s", port, files[file]), "0x%x\n",
 		  latest % 0xffff);
 }
 
-static void pull_out(int port)
+/* A device comes, with the lowest free number, as the kernel gives it; or goes. */
+static void plug_or_unplug(int port)
 {
+	const bool comes = numbers[port] < 0;
+	const char *action = comes ? "add" : "remove";
 	char name[UMAD_CA_NAME_LEN];
+	int number = comes ? 0 : numbers[port];
 
-	snprintf(name, sizeof(name), "mlx5_%d", port);
-	unplug(name, numbers[port]);
-	umad_uevent("remove", numbers[port]);
-	uevent("remove", "infiniband", name, NULL);
-	in_sysfs[port] = (struct watched){0};
-	numbers[port] = -1;
-}
-
-/* With the lowest free number, as the kernel gives it. */
-static void put_in(int port)
-{
-	char name[UMAD_CA_NAME_LEN];
-	int number = 0, i;
-
-	for (i = 0; i < WATCHED; i++)
+	for (int i = 0; comes && i < WATCHED; i++)
 		if (numbers[i] == number) {
 			number++;
 			i = -1;
 		}
 	snprintf(name, sizeof(name), "mlx5_%d", port);
-	plug(name, number);
-	numbers[port] = number;
-	in_sysfs[port].present = true;
-	for (int file = 0; file < VALUE_FILES; file++)
+	(comes ? plug : unplug)(name, number);
+	umad_uevent(action, number);
+	uevent(action, "infiniband", name, NULL);
+	numbers[port] = comes ? number : -1;
+	memset(in_sysfs[port], 0, sizeof(in_sysfs[port]));
+	for (int file = 0; comes && file < VALUE_FILES; file++)
 		write_value(port, file);
-	umad_uevent("add", number);
-	uevent("add", "infiniband", name, NULL);
 }
 
 static void change_a_port(void)
 {
 	int port = rand() % WATCHED;
 
-	if (in_sysfs[port].present && rand() % 8)
+	if (numbers[port] >= 0 && rand() % 8)
 		write_value(port, rand() % VALUE_FILES);
-	else if (uevent_count > 60)
-		return;
-	else if (in_sysfs[port].present)
-		pull_out(port);
-	else
-		put_in(port);
+	else if (uevent_count <= 60)
+		plug_or_unplug(port);
 }
 
 /* While the library reads sysfs. */
@@ -699,15 +679,21 @@ static void change_sometimes(const char *path)
 		change_a_port();
 }
 
-/* Reads what the event is about, as a program does. */
-static void read_again(const struct umad_event *event)
+/* The next event. Reads what it is about, as a program does. */
+static int read_event(enum umad_event_type *type)
 {
-	int port = event->ca_name[5] - '0';
+	struct umad_event event;
+	int port, ret = umad_monitor_next_event(monitor, &event, sizeof(event));
 
-	if (event->type == UMAD_EVENT_OVERRUN)
+	if (ret)
+		return ret;
+	*type = event.type;
+	port = event.ca_name[5] - '0';
+	if (event.type == UMAD_EVENT_OVERRUN)
 		memcpy(as_read, in_sysfs, sizeof(as_read));
-	else if (event->type != UMAD_EVENT_CA_ADDED && event->type != UMAD_EVENT_CA_REMOVED)
-		as_read[port] = in_sysfs[port];
+	else if (event.type != UMAD_EVENT_CA_ADDED && event.type != UMAD_EVENT_CA_REMOVED)
+		memcpy(as_read[port], in_sysfs[port], sizeof(as_read[port]));
+	return 0;
 }
 
 /*
@@ -718,15 +704,14 @@ static void read_again(const struct umad_event *event)
 TEST(the_caller_ends_with_the_values_of_sysfs)
 {
 	unsigned changes = 0, overruns = 0, failures = 0;
-	struct umad_event event;
+	enum umad_event_type type;
 	int sequence, step, ret;
 
 	srand(test_seed());
 	latest = 0;
-	memset(in_sysfs, 0, sizeof(in_sysfs));
 	memset(numbers, -1, sizeof(numbers));
 	for (int port = 0; port < WATCHED; port++)
-		put_in(port);
+		plug_or_unplug(port);
 	uevent_count = 0;
 	watch_ports();
 	memcpy(as_read, in_sysfs, sizeof(as_read));
@@ -741,190 +726,52 @@ TEST(the_caller_ends_with_the_values_of_sysfs)
 			await_look();
 			fake_fail_call((unsigned)(rand() % 4 ? 0 : rand() % 400), EMFILE);
 			fake_fail_malloc((unsigned)(rand() % 4 ? 0 : rand() % 30));
-			ret = umad_monitor_next_event(monitor, &event, sizeof(event));
+			ret = read_event(&type);
 			fake_fail_call(0, 0);
 			fake_fail_malloc(0);
 			failures += ret == -EMFILE || ret == -ENOMEM;
-			if (!ret)
-				read_again(&event);
 		}
 		fake_before_open(NULL);
-		await_look();
-		while (!(ret = umad_monitor_next_event(monitor, &event, sizeof(event)))) {
-			changes += event.type == UMAD_EVENT_PORT_CHANGED;
-			overruns += event.type == UMAD_EVENT_OVERRUN;
-			read_again(&event);
+		for (int look = 0; look < 2; look++) {
+			await_look();
+			while (!(ret = read_event(&type))) {
+				changes += type == UMAD_EVENT_PORT_CHANGED;
+				overruns += type == UMAD_EVENT_OVERRUN;
+			}
+			assert_int_equal(ret, -EAGAIN);
 		}
-		assert_int_equal(ret, -EAGAIN);
-		await_look();
-		while (!(ret = umad_monitor_next_event(monitor, &event, sizeof(event))))
-			read_again(&event);
-		assert_int_equal(ret, -EAGAIN);
 		assert_memory_equal(as_read, in_sysfs, sizeof(as_read));
 		uevent_count = uevent_next = 0;
 	}
 	assert_true(changes > 50 && overruns > 0 && failures > 0);
 }
 
-/* --- messages ------------------------------------------------------------------- */
-
-static void raw_uevent(const char *text, size_t length)
-{
-	memcpy(uevents[uevent_count].text, text, length);
-	uevents[uevent_count++].length = (int)length;
-}
-
-TEST(a_message_as_the_kernel_words_it_is_understood)
-{
-	static const char port[] =
-		"add@/devices/pci0000:00/0000:00:03.0/infiniband_mad/umad0\0ACTION=add\0"
-		"DEVPATH=/devices/pci0000:00/0000:00:03.0/infiniband_mad/umad0\0"
-		"SUBSYSTEM=infiniband_mad\0MAJOR=231\0MINOR=0\0DEVNAME=infiniband/umad0\0"
-		"SEQNUM=1234";
-	static const char ca[] =
-		"add@/devices/pci0000:00/0000:00:03.0/infiniband/mlx5_0\0ACTION=add\0"
-		"DEVPATH=/devices/pci0000:00/0000:00:03.0/infiniband/mlx5_0\0"
-		"SUBSYSTEM=infiniband\0NAME=mlx5_0\0SEQNUM=1235";
-
-	watch();
-	plug("mlx5_0", 0);
-	raw_uevent(port, sizeof(port));
-	raw_uevent(ca, sizeof(ca));
-	reports("+mlx5_0/1=umad0 +mlx5_0");
-}
+/* --- messages and sysfs --------------------------------------------------------- */
 
 TEST(malformed_messages_are_passed_over)
 {
-	static const char *const texts[] = {
-		"",
-		"rubbish",
-		"ACTION=remove",
-		"SUBSYSTEM=infiniband",
-		"ACTION=",
-		"DEVPATH=",
-		"add@/devices/infiniband/mlx5_0",
-	};
-	size_t i;
-
-	plug("mlx5_0", 0);
-	watch();
-	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		raw_uevent(texts[i], strlen(texts[i]) + 1);
-	raw_uevent("ACTION=remove\0SUBSYSTEM=infiniband\0DEVPATH=", 44);
-	reports("");
-}
-
-TEST(random_messages_do_no_harm)
-{
-	struct umad_event event;
-	int i, j, ret;
-
-	srand(test_seed());
-	plug("mlx5_0", 0);
-	watch();
-	for (i = 0; i < 20000; i++) {
-		uevent_count = uevent_next = 0;
-		uevent(rand() % 2 ? "add" : "remove",
-		       rand() % 2 ? "infiniband" : "infiniband_mad",
-		       rand() % 2 ? "mlx5_0" : "umad0", rand() % 2 ? "/x/mlx5_1" : NULL);
-		for (j = rand() % 6; j > 0; j--)
-			uevents[0].text[rand() % uevents[0].length] = (char)rand();
-		uevents[0].length = 1 + rand() % uevents[0].length;
-		uevents[0].text[uevents[0].length - 1] = '\0';
-		do {
-			ret = umad_monitor_next_event(monitor, &event, sizeof(event));
-		} while (!ret);
-		assert_int_equal(ret, -EAGAIN);
-	}
-}
-
-/* --- sysfs ---------------------------------------------------------------------- */
-
-/* The order of the ports is not specified. */
-TEST(one_message_can_be_several_events)
-{
-	const char *seen;
-
-	run_line("plug mlx5_0:0; port mlx5_0:1; watch; remove mlx5_0");
-	seen = reported();
-	if (strcmp(seen, " -mlx5_0/1=umad0 -mlx5_0/2=umad1 -mlx5_0") != 0)
-		assert_string_equal(seen, " -mlx5_0/2=umad1 -mlx5_0/1=umad0 -mlx5_0");
-	assert_int_equal(uevent_next, 1);
-}
-
-TEST(names_as_long_as_they_may_be_are_told_whole)
-{
-	/* 19 and 31 characters */
-	static const char ca_name[] = "a_name_19_character";
-	static const char node[] = "umad000000000000000000000000007";
-
-	assert_int_equal(sizeof(ca_name), UMAD_CA_NAME_LEN);
-	assert_int_equal(sizeof(node), sizeof(((struct umad_event *)NULL)->node));
-	watch();
-	fake_ca(ca_name);
-	fake_file(at("/sys/class/infiniband_mad/%s/ibdev", node), "%s\n", ca_name);
-	fake_file(at("/sys/class/infiniband_mad/%s/port", node), "1\n");
-	uevent("add", "infiniband_mad", node, NULL);
-	uevent("add", "infiniband", ca_name, NULL);
-	reports("+a_name_19_character/1=umad000000000000000000000000007 +a_name_19_character");
-}
-
-TEST(a_node_that_sysfs_does_not_explain_is_not_told)
-{
 	static const struct {
-		const char *ibdev, *port; /* NULL: the file does not exist */
-	} nodes[] = {
-		{NULL, "1\n"},
-		{"mlx5_0\n", NULL},
-		{"", "1\n"},
-		{"\n", "1\n"},
-		{"mlx5_0\n", ""},
-		{"mlx5_0\n", "one\n"},
-		{"mlx5_0\n", "-1\n"},
-		{"mlx5_0\n", "2147483648\n"},
-		{"mlx5_0\n", "99999999999999999999\n"},
-		{"../mlx5_0\n", "1\n"},
-		{"..\n", "1\n"},
-		{"a/b\n", "1\n"},
-		{"a_name_of_20_letters\n", "1\n"},
+		const char *text;
+		int length;
+	} messages[] = {
+		{"", 1},
+		{"rubbish", 8},
+		{"ACTION=remove", 14},
+		{"SUBSYSTEM=infiniband", 21},
+		{"ACTION=", 8},
+		{"DEVPATH=", 9},
+		{"add@/devices/infiniband/mlx5_0", 31},
+		{"ACTION=remove\0SUBSYSTEM=infiniband\0DEVPATH=", 44},
 	};
-	static char huge[8192];
-	size_t i;
 
-	memset(huge, 'm', sizeof(huge));
+	plug("mlx5_0", 0);
 	watch();
-	for (i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
-		fake_remove("/sys/class/infiniband_mad/umad0");
-		fake_dir("/sys/class/infiniband_mad/umad0");
-		if (nodes[i].ibdev)
-			fake_file("/sys/class/infiniband_mad/umad0/ibdev", "%s",
-				  nodes[i].ibdev);
-		if (nodes[i].port)
-			fake_file("/sys/class/infiniband_mad/umad0/port", "%s", nodes[i].port);
-		uevent("add", "infiniband_mad", "umad0", NULL);
-		/* a device without its attributes is being removed */
-		if (!nodes[i].ibdev || !nodes[i].port)
-			reports("overrun");
+	for (size_t i = 0; i < sizeof(messages) / sizeof(*messages); i++) {
+		memcpy(uevents[uevent_count].text, messages[i].text,
+		       (size_t)messages[i].length);
+		uevents[uevent_count++].length = messages[i].length;
 	}
-	fake_file("/sys/class/infiniband_mad/umad0/port", "1\n");
-	fake_file_bytes("/sys/class/infiniband_mad/umad0/ibdev", huge, sizeof(huge));
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	reports("");
-	fake_remove("/sys/class/infiniband_mad/umad0");
-	fake_link("/sys/class/infiniband_mad/umad0", "../nowhere");
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	reports("overrun");
-}
-
-TEST(attributes_without_a_newline_are_read)
-{
-	watch();
-	fake_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA");
-	fake_file("/sys/class/infiniband_mad/umad0/ibdev", "mlx5_0");
-	fake_file("/sys/class/infiniband_mad/umad0/port", "1");
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	reports("+mlx5_0/1=umad0 +mlx5_0");
+	run_line("> nothing");
 }
 
 /* Unplugs the device between reads of the two files of a node. */
@@ -934,119 +781,87 @@ static void unplug_before_port(const char *path)
 		fake_remove("/sys/class/infiniband_mad/umad0");
 }
 
-TEST(a_node_that_vanishes_while_it_is_read_is_told_as_an_overrun)
-{
-	watch();
-	plug("mlx5_0", 0);
-	fake_before_open(unplug_before_port);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	reports("overrun");
-	fake_before_open(NULL);
-	assert_int_equal(access(fake_real_path("/sys/class/infiniband_mad/umad0"), F_OK), -1);
-}
-
 /* Plugs in a device just after the list of devices was read. */
 static void plug_late(const char *path)
 {
 	if (strcmp(path, "/sys/class/infiniband_mad"))
 		return;
 	fake_before_open(NULL);
-	plug("mlx5_0", 0);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband", "mlx5_0", NULL);
+	run_line("plug mlx5_0:0; add umad0 mlx5_0");
 }
 
-TEST(a_device_that_comes_while_opening_is_not_missed)
+TEST(a_device_that_goes_or_comes_while_sysfs_is_read_is_not_missed)
 {
+	run_line("watch; plug mlx5_0:0; add umad0");
+	fake_before_open(unplug_before_port);
+	run_line("> overrun");
+	umad_monitor_free(monitor);
+	fake_remove("/sys/class/infiniband");
 	fake_before_open(plug_late);
-	watch();
 	/* the first list has the port, but not the device */
-	reports("+mlx5_0");
-}
-
-TEST(a_listing_that_fails_is_told_and_an_overrun_follows)
-{
-	struct umad_event event;
-
-	watch();
-	fake_dir("/sys/class/infiniband_mad");
-	fake_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n");
-	/* two calls read its node_type, the third lists the nodes */
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	fake_fail_call(3, EMFILE);
-	assert_fails(umad_monitor_next_event(monitor, &event, sizeof(event)), EMFILE);
-	assert_true(fake_failed());
-	reports("overrun");
+	run_line("watch > +mlx5_0");
 }
 
 /* --- opening, and arguments ----------------------------------------------------- */
 
-TEST(opening_fails_without_memory_or_rights)
+static int open_monitor(int interval_ms)
 {
-	unsigned n;
+	struct umad_monitor *untouched = (struct umad_monitor *)&opened, *stored = untouched;
 	int ret;
 
-	plug("mlx5_0", 0);
-	for (n = 1;; n++) {
-		fake_fail_malloc(n);
-		ret = umad_monitor_open(&monitor, 0);
-		if (!fake_failed())
-			break;
-		assert_int_equal(ret, -ENOMEM);
+	errno = 0;
+	ret = umad_monitor_open(&stored, interval_ms);
+	if (ret) {
+		assert_int_equal(errno, -ret);
+		assert_ptr_equal(stored, untouched);
 		assert_int_equal(opened, 0);
+	} else {
+		umad_monitor_free(stored);
 	}
-	fake_fail_malloc(0);
-	assert_int_equal(ret, 0);
-	umad_monitor_free(monitor);
-	monitor = NULL;
-	fake_fail_call(1, EACCES);
-	assert_int_equal(umad_monitor_open(&monitor, 0), -EACCES);
-	assert_int_equal(opened, 0);
+	return ret;
 }
 
-TEST(watching_begins_before_looking)
-{
-	open_error = EPERM;
-	assert_int_equal(umad_monitor_open(&monitor, 0), -EPERM);
-	assert_int_equal(fake_calls(), 0);
-}
-
-TEST(a_failed_opening_stores_nothing)
+TEST(an_opening_that_fails_stores_nothing)
 {
 	static const int errors[] = {EOPNOTSUPP, ENOMEM, EPERM, EMFILE};
-	struct umad_monitor *untouched = (struct umad_monitor *)&opened, *stored;
-	size_t i;
 
-	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
-		stored = untouched;
+	/* watching begins before sysfs is read */
+	for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
 		open_error = errors[i];
-		errno = 0;
-		assert_int_equal(umad_monitor_open(&stored, 0), -errors[i]);
-		assert_int_equal(errno, errors[i]);
-		assert_ptr_equal(stored, untouched);
+		assert_int_equal(open_monitor(0), -errors[i]);
 	}
+	assert_int_equal(fake_calls(), 0);
+	open_error = 0;
+	assert_int_equal(open_monitor(-1), -EINVAL);
+	assert_fails(umad_monitor_open(NULL, 1), EINVAL);
 }
 
-TEST(either_folder_that_cannot_be_listed_fails_the_opening)
+TEST(every_call_and_allocation_of_an_opening_may_fail)
 {
-	static const char *const folders[] = {"/sys/class/infiniband",
-					      "/sys/class/infiniband_mad"};
-	unsigned n, calls;
+	plug("mlx5_0", 0);
+	for (int round = 0; round < 4; round++) {
+		const int interval = round / 2 ? INT_MAX : 0,
+			  error = round % 2 ? ENOMEM : EMFILE;
+		unsigned n = 0;
+		int ret;
 
-	/* both folders are empty: two listings are all calls */
-	fake_dir(folders[0]);
-	fake_dir(folders[1]);
-	calls = fake_calls();
-	watch();
-	assert_int_equal(fake_calls() - calls, 2);
-	umad_monitor_free(monitor);
-	monitor = NULL;
-	for (n = 1; n <= 2; n++) {
-		fake_fail_call(n, EMFILE);
-		assert_fails(umad_monitor_open(&monitor, 0), EMFILE);
-		assert_true(fake_failed());
-		assert_null(monitor);
-		assert_int_equal(opened, 0);
+		do {
+			n++;
+			fake_fail_call(round % 2 ? 0 : n, EMFILE);
+			fake_fail_malloc(round % 2 ? n : 0);
+			ret = open_monitor(interval);
+			assert_int_equal(ret, fake_failed() ? -error : 0);
+		} while (ret);
+		fake_fail_call(0, 0);
+		fake_fail_malloc(0);
+		assert_true(n > (round == 2 ? 10 : 2));
+	}
+	/* neither folder can be listed */
+	fake_remove("/sys/class/infiniband/mlx5_0");
+	fake_remove("/sys/class/infiniband_mad/umad0");
+	for (unsigned n = 1; n <= 2; n++) {
+		fake_fail_call(n, EACCES);
+		assert_int_equal(open_monitor(0), -EACCES);
 	}
 }
 
@@ -1070,19 +885,16 @@ TEST(an_event_has_the_size_of_the_program_s_structure)
 		struct umad_event event;
 		char newer[8];
 	} larger;
+	static const char zero[8];
 	_Alignas(struct umad_event) char smaller[sizeof(struct umad_event)];
 
-	watch();
 	memset(&larger, 0x55, sizeof(larger));
 	memset(smaller, 0x55, sizeof(smaller));
-	plug("mlx5_0", 0);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband", "mlx5_0", NULL);
+	run_line("watch; plug mlx5_0:0; add umad0 mlx5_0");
 	assert_int_equal(umad_monitor_next_event(monitor, &larger.event, sizeof(larger)), 0);
 	assert_int_equal(larger.event.type, UMAD_EVENT_PORT_ADDED);
 	assert_string_equal(larger.event.node, "umad0");
-	for (size_t i = 0; i < sizeof(larger.newer); i++)
-		assert_int_equal(larger.newer[i], 0);
+	assert_memory_equal(larger.newer, zero, sizeof(zero));
 	assert_int_equal(umad_monitor_next_event(monitor, (struct umad_event *)(void *)smaller,
 						 offsetof(struct umad_event, portnum)),
 			 0);
@@ -1090,97 +902,37 @@ TEST(an_event_has_the_size_of_the_program_s_structure)
 	assert_int_equal(smaller[offsetof(struct umad_event, portnum)], 0x55);
 }
 
-TEST(null_arguments_are_refused_with_errno)
+TEST(a_call_without_arguments_reads_no_event_and_a_loss_is_logged_with_its_reason)
 {
 	struct umad_event event;
 
 	watch();
-	assert_fails(umad_monitor_open(NULL, 0), EINVAL);
 	assert_fails(umad_monitor_get_fd(NULL), EINVAL);
 	assert_fails(umad_monitor_next_event(NULL, &event, sizeof(event)), EINVAL);
-	/* a call that fails reads no message */
 	uevent_error(ENOBUFS);
 	assert_fails(umad_monitor_next_event(monitor, NULL, sizeof(event)), EINVAL);
 	assert_int_equal(uevent_next, 0);
-	reports("overrun");
-}
-
-static char logged[128];
-
-static void keep_log(enum umad_log_level level, const char *text, void *user)
-{
-	(void)user;
-	if (level == UMAD_LOG_INFO)
-		snprintf(logged, sizeof(logged), "%s", text);
-}
-
-TEST(a_loss_is_logged_with_its_reason)
-{
-	watch();
-	logged[0] = '\0';
-	umad_set_log_hook(keep_log, NULL);
-	umad_debug(1);
-	uevent_error(ENOBUFS);
-	reports("overrun");
-	umad_debug(0);
-	umad_set_log_hook(NULL, NULL);
-	assert_non_null(strstr(logged, strerror(ENOBUFS)));
-}
-
-/* --- memory --------------------------------------------------------------------- */
-
-TEST(nothing_is_lost_silently_for_want_of_memory)
-{
-	struct umad_event event;
-	int ret, overruns = 0;
-	unsigned n;
-
-	for (n = 1;; n++) {
-		bool overrun = false, added = false;
-
-		watch();
-		plug("mlx5_0", 0);
-		uevent("add", "infiniband_mad", "umad0", NULL);
-		uevent("add", "infiniband", "mlx5_0", NULL);
-		fake_fail_malloc(n);
-		while ((ret = umad_monitor_next_event(monitor, &event, sizeof(event))) !=
-		       -EAGAIN) {
-			assert_true(ret == 0 || ret == -ENOMEM);
-			overrun |= !ret && event.type == UMAD_EVENT_OVERRUN;
-			added |= !ret && event.type == UMAD_EVENT_CA_ADDED;
-		}
-		if (!fake_failed())
-			break;
-		assert_true(overrun || added);
-		overruns += overrun;
-		assert_int_equal(teardown(), 0);
-		assert_int_equal(setup(), 0);
-	}
-	fake_fail_malloc(0);
-	assert_true(overruns > 0);
+	keep_log(1);
+	run_line("> overrun");
+	end_log();
+	assert_non_null(strstr(kept.text, strerror(ENOBUFS)));
 }
 
 TEST(a_removal_without_memory_is_told_as_an_overrun)
 {
-	struct umad_event event;
-	int i;
-
 	watch();
 	/* read one by one, so that the list of events keeps its initial size */
-	for (i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++) {
 		plug_lightly("mlx5_0", i);
 		umad_uevent("add", i);
-		assert_int_equal(umad_monitor_next_event(monitor, &event, sizeof(event)), 0);
+		assert_string_not_equal(reported(), "");
 	}
-	reports("");
 	fake_remove("/sys/class/infiniband");
 	fake_remove("/sys/class/infiniband_mad");
 	uevent("remove", "infiniband", "mlx5_0", NULL);
 	/* the first allocation is the message's, the second is the longer list of events */
 	fake_fail_malloc(2);
-	assert_fails(umad_monitor_next_event(monitor, &event, sizeof(event)), ENOMEM);
-	assert_true(fake_failed());
-	reports("overrun");
+	run_line("> ENOMEM; > overrun");
 }
 
 /* --- a caller that follows the events ------------------------------------------- */
@@ -1189,178 +941,43 @@ TEST(a_removal_without_memory_is_told_as_an_overrun)
  * The present devices, and the devices according to the events: each as the ADDED events for
  * it.
  */
-static struct umad_event real[64], known[64];
-static int real_count, known_count;
-static bool at_rest; /* no changes while the events are read */
+static struct event_set {
+	struct umad_event events[64];
+	int count;
+} real, known;
 
-static int find_event(const struct umad_event *events, int count,
-		      const struct umad_event *event)
+static void set_present(struct event_set *set, struct umad_event event, bool present)
 {
-	int i;
+	int i = 0;
 
-	for (i = 0; i < count; i++)
-		if (!memcmp(&events[i], event, sizeof(*event)))
-			return i;
-	return -1;
+	while (i < set->count && memcmp(&set->events[i], &event, sizeof(event)) != 0)
+		i++;
+	if (present && i == set->count) {
+		assert_true(i < 64);
+		set->events[set->count++] = event;
+	} else if (!present && i < set->count) {
+		set->events[i] = set->events[--set->count];
+	}
 }
 
-static void really_add(enum umad_event_type type, const char *ca_name, int number)
+/* A device comes, with the umad device of this number, or goes; without uevents. */
+static void really(bool present, const char *ca_name, int number)
 {
-	struct umad_event event = {.type = type};
+	struct umad_event event = {.type = UMAD_EVENT_CA_ADDED};
 
-	assert_true(real_count < 64);
+	(present ? plug_lightly : unplug)(ca_name, number);
 	strcpy(event.ca_name, ca_name);
-	if (type == UMAD_EVENT_PORT_ADDED) {
-		event.portnum = 1;
-		snprintf(event.node, sizeof(event.node), "umad%d", number);
-	}
-	real[real_count++] = event;
+	set_present(&real, event, present);
+	event.type = UMAD_EVENT_PORT_ADDED;
+	event.portnum = 1;
+	snprintf(event.node, sizeof(event.node), "umad%d", number);
+	set_present(&real, event, present);
 }
 
-/* Replaces the present devices by these names; "" is an empty slot. */
-static void really_be(char names[][UMAD_CA_NAME_LEN], int count)
+static void send_both(const char *action, const char *ca_name, int number)
 {
-	int i;
-
-	real_count = 0;
-	for (i = 0; i < count; i++) {
-		if (!names[i][0])
-			continue;
-		really_add(UMAD_EVENT_CA_ADDED, names[i], i);
-		really_add(UMAD_EVENT_PORT_ADDED, names[i], i);
-	}
-}
-
-/*
- * Follows an event: an added device was absent, a removed one present. A device that one
- * message reports may be gone when the event is read; a later message then reports the removal.
- */
-static void follow(struct umad_event event)
-{
-	int i;
-
-	switch (event.type) {
-	case UMAD_EVENT_CA_ADDED:
-	case UMAD_EVENT_PORT_ADDED:
-		assert_int_equal(find_event(known, known_count, &event), -1);
-		if (at_rest)
-			assert_true(known_count < 64);
-		known[known_count++] = event;
-		break;
-	case UMAD_EVENT_CA_REMOVED:
-	case UMAD_EVENT_PORT_REMOVED:
-		event.type = event.type == UMAD_EVENT_CA_REMOVED ? UMAD_EVENT_CA_ADDED
-								 : UMAD_EVENT_PORT_ADDED;
-		i = find_event(known, known_count, &event);
-		assert_true(i >= 0);
-		known[i] = known[--known_count];
-		break;
-	case UMAD_EVENT_PORT_CHANGED:
-		fail_msg("ports are not watched");
-		break;
-	case UMAD_EVENT_OVERRUN:
-		memcpy(known, real, sizeof(real));
-		known_count = real_count;
-		break;
-	}
-}
-
-static void knows_what_is_there(void)
-{
-	int i;
-
-	assert_int_equal(known_count, real_count);
-	for (i = 0; i < real_count; i++)
-		assert_true(find_event(known, known_count, &real[i]) >= 0);
-}
-
-/* Follows at most so many events; returns whether the queue is empty. */
-static bool follow_some(int most)
-{
-	struct umad_event event;
-	int ret;
-
-	while (most-- > 0) {
-		ret = umad_monitor_next_event(monitor, &event, sizeof(event));
-		if (ret == -EAGAIN) {
-			uevent_count = uevent_next = 0;
-			return true;
-		}
-		assert_true(!ret || ret == -ENOMEM);
-		if (!ret)
-			follow(event);
-	}
-	return false;
-}
-
-#define SLOTS 4
-
-/* The lowest free names, as the kernel assigns them. */
-static void free_name(char names[SLOTS][UMAD_CA_NAME_LEN], char name[UMAD_CA_NAME_LEN],
-		      const char *prefix)
-{
-	int i, n;
-
-	for (n = 0;; n++) {
-		snprintf(name, UMAD_CA_NAME_LEN, "%s%d", prefix, n);
-		for (i = 0; i < SLOTS && strcmp(names[i], name); i++)
-			;
-		if (i == SLOTS)
-			return;
-	}
-}
-
-static void change_something(char names[SLOTS][UMAD_CA_NAME_LEN])
-{
-	char old[64], name[UMAD_CA_NAME_LEN];
-	int slot = rand() % SLOTS;
-
-	if (!names[slot][0]) {
-		free_name(names, name, rand() % 2 ? "mlx5_" : "ib");
-		strcpy(names[slot], name);
-		plug_lightly(names[slot], slot);
-		umad_uevent("add", slot);
-		uevent("add", "infiniband", names[slot], NULL);
-	} else if (rand() % 3) {
-		unplug(names[slot], slot);
-		umad_uevent("remove", slot);
-		uevent("remove", "infiniband", names[slot], NULL);
-		names[slot][0] = '\0';
-	} else {
-		free_name(names, name, rand() % 2 ? "mlx5_" : "ib");
-		snprintf(old, sizeof(old), "/devices/pci0/infiniband/%s", names[slot]);
-		unplug(names[slot], slot);
-		strcpy(names[slot], name);
-		plug_lightly(name, slot);
-		uevent("move", "infiniband", name, old);
-	}
-	really_be(names, SLOTS);
-}
-
-TEST(whoever_follows_the_events_knows_what_is_there)
-{
-	char names[SLOTS][UMAD_CA_NAME_LEN] = {""};
-	int round, i;
-
-	srand(test_seed());
-	known_count = real_count = 0;
-	at_rest = false;
-	watch();
-	for (round = 0; round < 100; round++) {
-		/* events are read late: sysfs is newer than the events */
-		for (i = rand() % 6; i >= 0; i--) {
-			change_something(names);
-			follow_some(rand() % 4);
-		}
-		if (rand() % 8 == 0) {
-			/* all queued events are lost */
-			uevent_count = uevent_next = 0;
-			uevent_error(ENOBUFS);
-		}
-		while (!follow_some(1000))
-			;
-		knows_what_is_there();
-	}
+	umad_uevent(action, number);
+	uevent(action, "infiniband", ca_name, NULL);
 }
 
 /* Follows an event as the header allows: the event may repeat what a list has shown. */
@@ -1368,54 +985,99 @@ static void believe(struct umad_event event)
 {
 	bool removed =
 		event.type == UMAD_EVENT_CA_REMOVED || event.type == UMAD_EVENT_PORT_REMOVED;
-	int i;
 
 	if (event.type == UMAD_EVENT_OVERRUN) {
-		follow(event);
+		known = real;
 		return;
 	}
 	if (event.type == UMAD_EVENT_CA_REMOVED)
 		event.type = UMAD_EVENT_CA_ADDED;
 	if (event.type == UMAD_EVENT_PORT_REMOVED)
 		event.type = UMAD_EVENT_PORT_ADDED;
-	i = find_event(known, known_count, &event);
-	if (removed && i >= 0)
-		known[i] = known[--known_count];
-	else if (!removed && i < 0)
-		known[known_count++] = event;
+	set_present(&known, event, !removed);
 }
 
+static void knows_what_is_there(void)
+{
+	struct event_set unknown = real;
+
+	assert_int_equal(known.count, real.count);
+	for (int i = 0; i < known.count; i++)
+		set_present(&unknown, known.events[i], false);
+	assert_int_equal(unknown.count, 0);
+}
+
+#define SLOTS 4
+
 static char slots[SLOTS][UMAD_CA_NAME_LEN];
+
+/* The lowest free names, as the kernel assigns them. */
+static void free_name(char name[UMAD_CA_NAME_LEN])
+{
+	const char *prefix = rand() % 2 ? "mlx5_" : "ib";
+	int i, n = 0;
+
+	do {
+		snprintf(name, UMAD_CA_NAME_LEN, "%s%d", prefix, n++);
+		for (i = 0; i < SLOTS && strcmp(slots[i], name); i++)
+			;
+	} while (i < SLOTS);
+}
+
+static void change_something(void)
+{
+	char old[64], name[UMAD_CA_NAME_LEN];
+	int slot = rand() % SLOTS;
+	bool renamed = slots[slot][0] && rand() % 3 == 0;
+
+	free_name(name);
+	snprintf(old, sizeof(old), "/devices/pci0/infiniband/%s", slots[slot]);
+	if (slots[slot][0]) {
+		really(false, slots[slot], slot);
+		if (!renamed)
+			send_both("remove", slots[slot], slot);
+	}
+	if (slots[slot][0] && !renamed) {
+		slots[slot][0] = '\0';
+		return;
+	}
+	strcpy(slots[slot], name);
+	really(true, name, slot);
+	if (renamed)
+		uevent("move", "infiniband", name, old);
+	else
+		send_both("add", name, slot);
+}
 
 /* A device changes while the library reads sysfs. */
 static void change_meanwhile(const char *path)
 {
 	(void)path;
 	if (rand() % 8 == 0)
-		change_something(slots);
+		change_something();
 }
 
 /*
  * Changes and reads in any order, a short queue of uevents, now and then no descriptors,
  * changes while sysfs is read: after the last change, the caller knows the present devices.
+ * fuzz_uevent.c checks that each event fits those before it, and has messages of any content.
  */
 TEST(the_caller_ends_with_what_sysfs_says)
 {
-	struct umad_event event;
 	unsigned overruns = 0, shortages = 0;
+	struct umad_event event;
 	int sequence, step, ret;
 
 	srand(test_seed());
 	memset(slots, 0, sizeof(slots));
-	known_count = real_count = 0;
-	at_rest = false;
+	known.count = real.count = 0;
 	watch();
 	for (sequence = 0; sequence < 10000; sequence++) {
 		uevent_room = 1 + rand() % 8;
 		fake_before_open(rand() % 4 ? NULL : change_meanwhile);
 		for (step = rand() % 12; step >= 0; step--) {
 			if (rand() % 2) {
-				change_something(slots);
+				change_something();
 				continue;
 			}
 			fake_fail_call((unsigned)rand() % 8, EMFILE);
@@ -1428,11 +1090,9 @@ TEST(the_caller_ends_with_what_sysfs_says)
 			shortages += ret == -EMFILE;
 		}
 		fake_before_open(NULL);
-		while ((ret = umad_monitor_next_event(monitor, &event, sizeof(event))) !=
-		       -EAGAIN) {
-			assert_int_equal(ret, 0);
+		while (!(ret = umad_monitor_next_event(monitor, &event, sizeof(event))))
 			believe(event);
-		}
+		assert_int_equal(ret, -EAGAIN);
 		knows_what_is_there();
 	}
 	assert_true(overruns > 1000 && shortages > 1000);
@@ -1444,83 +1104,34 @@ TEST(a_caller_without_memory_still_knows_what_is_there)
 	enum {
 		CAS = 9
 	};
-	char names[CAS][UMAD_CA_NAME_LEN];
-	unsigned n, failures = 0;
-	int i;
+	struct umad_event event;
+	unsigned n = 0;
+	bool failed;
+	int ret;
 
-	for (n = 1;; n++) {
-		known_count = 0;
-		at_rest = true;
+	do {
+		known.count = real.count = 0;
 		watch();
-		for (i = 0; i < CAS; i++) {
-			snprintf(names[i], sizeof(names[i]), "mlx5_%d", i);
-			plug_lightly(names[i], i);
-			umad_uevent("add", i);
-			uevent("add", "infiniband", names[i], NULL);
+		for (int i = 0; i < CAS; i++) {
+			char name[UMAD_CA_NAME_LEN];
+
+			snprintf(name, sizeof(name), "mlx5_%d", i);
+			really(true, name, i);
+			send_both("add", name, i);
 		}
-		really_be(names, CAS);
-		fake_fail_malloc(n);
-		while (!follow_some(1000))
-			;
-		if (!fake_failed())
-			break;
-		failures++;
+		fake_fail_malloc(++n);
+		while ((ret = umad_monitor_next_event(monitor, &event, sizeof(event))) !=
+		       -EAGAIN) {
+			assert_true(!ret || ret == -ENOMEM);
+			if (!ret)
+				believe(event);
+		}
+		failed = fake_failed();
+		fake_fail_malloc(0);
 		knows_what_is_there();
 		assert_int_equal(teardown(), 0);
 		assert_int_equal(setup(), 0);
-	}
-	fake_fail_malloc(0);
-	knows_what_is_there();
+	} while (failed);
 	/* each message allocates once; the two lists grew twice and once */
-	assert_true(failures > 2 * CAS);
-}
-
-TEST(messages_in_disorder_tell_only_what_is_there)
-{
-	static const char *const words[] = {
-		"ACTION=add",
-		"ACTION=remove",
-		"ACTION=move",
-		"ACTION=",
-		"SUBSYSTEM=infiniband",
-		"SUBSYSTEM=infiniband_mad",
-		"SUBSYSTEM=",
-		"DEVPATH=/devices/x/mlx5_0",
-		"DEVPATH=/devices/x/mlx5_1",
-		"DEVPATH=/devices/x/umad0",
-		"DEVPATH=/devices/x/umad1",
-		"DEVPATH=/devices/x/issm0",
-		"DEVPATH=/",
-		"DEVPATH=umad0",
-		"DEVPATH_OLD=/devices/x/mlx5_0",
-		"DEVPATH_OLD=",
-		"",
-		"=",
-	};
-	char names[2][UMAD_CA_NAME_LEN] = {"mlx5_0", "mlx5_1"};
-	int i, j, length;
-
-	srand(test_seed());
-	plug_lightly("mlx5_0", 0);
-	plug_lightly("mlx5_1", 1);
-	really_be(names, 2);
-	memcpy(known, real, sizeof(real));
-	known_count = real_count;
-	at_rest = true;
-	watch();
-	for (i = 0; i < 5000; i++) {
-		length = 0;
-		for (j = 1 + rand() % 8; j > 0; j--)
-			length += sprintf(uevents[0].text + length, "%s",
-					  words[(size_t)rand() %
-						(sizeof(words) / sizeof(*words))]) +
-				  1;
-		uevents[0].length = length;
-		uevent_count = 1;
-		uevent_next = 0;
-		/* follow() checks each event */
-		while (!follow_some(1000))
-			;
-	}
-	assert_int_equal(uevent_count, 0);
+	assert_true(n > 2 * CAS);
 }
