@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "fake.h"
+#include "kept_log.h"
+#include "packet.h"
 #include "test.h"
 
-#include <infiniband/umad_ext.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -45,6 +46,14 @@ static struct fake_device *device;
 static struct buffer buffer;
 static int fd, length;
 
+/* The last call of the packet hook, and the number of calls. */
+static struct umad_packet_info heard;
+static uint8_t heard_mad[1024];
+static struct ib_user_mad heard_umad;
+static long heard_offset; /* the offset of the MAD from the header */
+static int hook_calls;
+static void *hook_user;
+
 static int setup(void)
 {
 	if (fake_setup())
@@ -54,13 +63,16 @@ static int setup(void)
 	fake_umad(0, "mlx5_0", 1);
 	device = fake_device("umad0");
 	memset(&buffer, 0, sizeof(buffer));
+	memset(&heard, 0, sizeof(heard));
 	length = 256;
+	hook_calls = 0;
 	fd = umad_open_port("mlx5_0", 1);
 	return fd < 0 ? -1 : 0;
 }
 
 static int teardown(void)
 {
+	umad_set_packet_hook(NULL, NULL);
 	umad_close_port(fd);
 	return fake_teardown();
 }
@@ -78,6 +90,123 @@ static void arrives(uint32_t agent, uint32_t status, size_t mad_size, uint8_t fi
 	device_queue(fd, &header, mad, mad_size);
 }
 
+static int send_mad(int agent, int mad_length)
+{
+	return umad_send(fd, agent, &buffer, mad_length, 1000, 2);
+}
+
+static int receive(int timeout_ms)
+{
+	return umad_recv(fd, &buffer, &length, timeout_ms);
+}
+
+#define assert_io_error(call, error) assert_errno(assert_int_equal(call, -EIO), error)
+
+/* --- packets -------------------------------------------------------------------- */
+
+/* The first test of the program. */
+PLAIN_TEST(the_header_is_56_bytes_until_a_port_says_otherwise)
+{
+	assert_int_equal(umad_size(), 56);
+	assert_ptr_equal(umad_get_mad(&buffer), (char *)&buffer + 56);
+	packet_set_layout(true);
+	assert_int_equal(umad_size(), 64);
+	assert_ptr_equal(umad_get_mad(&buffer), buffer.mad);
+}
+
+static void has_address(uint16_t lid, uint32_t qpn, uint8_t sl, uint32_t qkey)
+{
+	assert_true(buffer.umad.addr.lid == htobe16(lid));
+	assert_true(buffer.umad.addr.qpn == htobe32(qpn));
+	assert_int_equal(buffer.umad.addr.sl, sl);
+	assert_true(buffer.umad.addr.qkey == htobe32(qkey));
+}
+
+TEST(an_address_is_stored_in_network_order)
+{
+	assert_int_equal(umad_set_addr(&buffer, 0x1234, 1, 5, (int)0x80010000), 0);
+	has_address(0x1234, 1, 5, 0x80010000);
+	assert_int_equal(umad_set_addr_net(&buffer, htobe16(7), htobe32(8), 9, htobe32(10)), 0);
+	has_address(7, 8, 9, 10);
+	assert_ptr_equal(umad_get_mad_addr(&buffer), &buffer.umad.addr);
+}
+
+TEST(a_grh_is_copied_whole)
+{
+	ib_mad_addr_t grh = {.gid_index = 3,
+			     .hop_limit = 64,
+			     .traffic_class = 7,
+			     .gid = {0xfe, 0x80, 1},
+			     .flow_label = 0x12345};
+	int (*const set_grh[])(void *, void *) = {umad_set_grh, umad_set_grh_net};
+
+	for (int i = 0; i < 2; i++) {
+		memset(&buffer, 0, sizeof(buffer));
+		assert_int_equal(set_grh[i](&buffer, &grh), 0);
+		assert_int_equal(buffer.umad.addr.grh_present, 1);
+		assert_int_equal(buffer.umad.addr.gid_index, 3);
+		assert_int_equal(buffer.umad.addr.hop_limit, 64);
+		assert_int_equal(buffer.umad.addr.traffic_class, 7);
+		assert_memory_equal(buffer.umad.addr.gid, grh.gid, 16);
+		assert_true(buffer.umad.addr.flow_label == (i ? 0x12345 : htobe32(0x12345)));
+		assert_int_equal(set_grh[i](&buffer, NULL), 0);
+		assert_int_equal(buffer.umad.addr.grh_present, 0);
+	}
+	/* the buffer's own address */
+	buffer.umad.addr = (ib_mad_addr_t){.hop_limit = 9, .flow_label = 1};
+	assert_int_equal(umad_set_grh(&buffer, &buffer.umad.addr), 0);
+	assert_int_equal(buffer.umad.addr.hop_limit, 9);
+	assert_true(buffer.umad.addr.flow_label == htobe32(1));
+}
+
+TEST(a_pkey_index_goes_both_ways_unless_the_layout_is_old)
+{
+	struct buffer before;
+
+	assert_int_equal(umad_get_pkey(&buffer), 0);
+	assert_int_equal(umad_set_pkey(&buffer, 65535), 0);
+	assert_int_equal(umad_get_pkey(&buffer), 65535);
+	assert_fails(umad_set_pkey(&buffer, 65536), EINVAL);
+	assert_fails(umad_set_pkey(&buffer, -1), EINVAL);
+	assert_int_equal(umad_get_pkey(&buffer), 65535);
+	/* the MAD is where the index would be */
+	memset(&buffer, 0xa5, sizeof(buffer));
+	before = buffer;
+	packet_set_layout(false);
+	assert_int_equal(umad_set_pkey(&buffer, 0), 0);
+	assert_fails(umad_set_pkey(&buffer, 1), EOPNOTSUPP);
+	assert_int_equal(umad_get_pkey(&buffer), 0);
+	assert_memory_equal(&buffer, &before, sizeof(buffer));
+	packet_set_layout(true);
+}
+
+TEST(null_is_refused)
+{
+	ib_mad_addr_t grh = {.flow_label = 1};
+
+	assert_null(umad_get_mad(NULL));
+	assert_null(umad_get_mad_addr(NULL));
+	assert_fails(umad_status(NULL), EINVAL);
+	assert_fails(umad_set_addr(NULL, 0, 0, 0, 0), EINVAL);
+	assert_fails(umad_set_addr_net(NULL, 0, 0, 0, 0), EINVAL);
+	assert_fails(umad_set_grh(NULL, NULL), EINVAL);
+	assert_fails(umad_set_grh(NULL, &grh), EINVAL);
+	assert_fails(umad_set_grh_net(NULL, NULL), EINVAL);
+	assert_fails(umad_set_pkey(NULL, 0), EINVAL);
+	assert_fails(umad_get_pkey(NULL), EINVAL);
+}
+
+TEST(buffers_come_zeroed_and_never_from_a_negative_number)
+{
+	uint8_t *buffers = umad_alloc(3, 100);
+
+	for (int i = 0; i < 300; i++)
+		assert_int_equal(buffers[i], 0);
+	umad_free(buffers);
+	umad_free(NULL);
+	assert_null(umad_alloc(-1, 100));
+}
+
 /* --- sending -------------------------------------------------------------------- */
 
 TEST(send_writes_header_and_mad_in_one_go)
@@ -85,47 +214,66 @@ TEST(send_writes_header_and_mad_in_one_go)
 	unsigned calls = fake_calls();
 
 	memset(buffer.mad, 7, 256);
-	assert_int_equal(umad_send(fd, 3, &buffer, 256, 1000, 2), 0);
+	assert_int_equal(umad_send(fd, 3, &buffer, 256, -1, 2), 0);
 	assert_int_equal(fake_calls(), calls + 1);
 	assert_int_equal(device_packet(0)->length, 256);
 	assert_memory_equal(&device_packet(0)->header, &buffer, 64 + 256);
 	assert_int_equal(buffer.umad.agent_id, 3);
-	assert_int_equal(buffer.umad.timeout_ms, 1000);
+	assert_true(buffer.umad.timeout_ms == UINT32_MAX); /* without end */
 	assert_int_equal(buffer.umad.retries, 2);
 }
 
-TEST(send_without_end_waits_for_ever)
+TEST(bad_arguments_are_refused)
 {
-	assert_int_equal(umad_send(fd, 0, &buffer, 256, -1, 0), 0);
-	assert_true(buffer.umad.timeout_ms == UINT32_MAX);
-}
-
-TEST(send_refuses_bad_arguments)
-{
-	assert_int_equal(umad_send(fd, -1, &buffer, 256, 0, 0), -EINVAL);
-	assert_int_equal(umad_send(fd, 0, NULL, 256, 0, 0), -EINVAL);
-	assert_fails(umad_send(fd, 0, &buffer, -1, 0, 0), EINVAL);
-	assert_int_equal(umad_send(99, 0, &buffer, 256, 0, 0), -EINVAL);
-	assert_int_equal(umad_send(-1, 0, &buffer, 256, 0, 0), -EINVAL);
+	arrives(1, 0, 256, 1);
+	assert_fails(send_mad(-1, 256), EINVAL);
+	assert_fails(umad_send(fd, 0, NULL, 256, 0, 0), EINVAL);
+	assert_fails(send_mad(0, -1), EINVAL);
+	assert_fails(umad_send(99, 0, &buffer, 256, 0, 0), EINVAL);
+	assert_fails(umad_send(-1, 0, &buffer, 256, 0, 0), EINVAL);
 	assert_int_equal(device_written(), 0);
+	assert_fails(umad_recv(fd, NULL, &length, 0), EINVAL);
+	assert_fails(umad_recv(fd, &buffer, NULL, 0), EINVAL);
+	assert_fails(umad_recv(-1, &buffer, &length, 0), EINVAL);
+	for (int timeout = -1; timeout <= 1; timeout++)
+		assert_fails(umad_recv(99, &buffer, &length, timeout), EINVAL);
+	assert_int_equal(length, 256);
+	length = 255;
+	assert_fails(receive(0), EINVAL);
+	length = -1;
+	assert_fails(receive(0), EINVAL);
+	assert_fails(umad_poll(99, 0), EINVAL);
+	assert_fails(umad_poll(-1, 0), EINVAL);
+	assert_fails(umad_poll_with(-1, 77, 0), EINVAL);
+	assert_fails(umad_poll_with(fd, -1, 0), EINVAL);
+	assert_fails(umad_poll_with(99, 77, 0), EINVAL);
+	assert_int_equal(device->polls, 0);
 }
 
 TEST(send_tells_what_the_kernel_refused)
 {
 	device->write_error = EINVAL;
-	assert_errno(assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO), EINVAL);
+	assert_io_error(send_mad(0, 256), EINVAL);
 	/* -EPERM is -1 */
 	device->write_error = EPERM;
-	assert_errno(assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO), EPERM);
+	assert_io_error(send_mad(0, 256), EPERM);
 	device->write_error = 0;
+	device->short_write = true;
+	assert_fails(send_mad(0, 256), EIO);
+	device->short_write = false;
 	device->gone = true;
-	assert_fails(umad_send(fd, 0, &buffer, 256, 0, 0), EIO);
+	assert_fails(send_mad(0, 256), EIO);
 }
 
-TEST(a_packet_that_was_taken_in_part_is_an_error)
+static void hear(const struct umad_packet_info *packet, void *user)
 {
-	device->short_write = true;
-	assert_fails(umad_send(fd, 0, &buffer, 256, 0, 0), EIO);
+	heard = *packet;
+	memcpy(&heard_umad, packet->umad, umad_size());
+	heard_offset = (const uint8_t *)packet->mad - (const uint8_t *)packet->umad;
+	memcpy(heard_mad, packet->mad, (size_t)packet->length);
+	hook_user = user;
+	hook_calls++;
+	errno = EXDEV;
 }
 
 TEST(the_old_layout_is_sent_and_received_8_bytes_shorter)
@@ -135,10 +283,12 @@ TEST(the_old_layout_is_sent_and_received_8_bytes_shorter)
 
 	device->no_pkey = true;
 	old = umad_open_port("mlx5_0", 1);
+	umad_set_packet_hook(hear, NULL);
 	memset(umad_get_mad(&buffer), 9, 256);
 	assert_int_equal(umad_send(old, 1, &buffer, 256, 0, 0), 0);
 	assert_int_equal(device_packet(0)->length, 256);
 	assert_int_equal(device_packet(0)->mad[0], 9);
+	assert_int_equal(heard_offset, 56);
 	device_queue(old, &header, buffer.mad, 256);
 	assert_int_equal(umad_recv(old, &buffer, &length, 0), 2);
 	assert_int_equal(length, 256);
@@ -153,11 +303,11 @@ TEST(a_handle_may_have_number_0)
 	fd = umad_open_port("mlx5_0", 1);
 	assert_int_equal(fd, 0);
 	assert_int_equal(umad_get_fd(fd), 0);
-	assert_int_equal(umad_send(fd, 3, &buffer, 256, 0, 0), 0);
+	assert_int_equal(send_mad(3, 256), 0);
 	assert_int_equal(umad_poll(fd, 5), -ETIMEDOUT);
 	assert_int_equal(umad_poll_with(fd, 0, 5), -ETIMEDOUT);
 	arrives(4, 0, 256, 1);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 5), 4);
+	assert_int_equal(receive(5), 4);
 }
 
 /* --- receiving ------------------------------------------------------------------ */
@@ -165,51 +315,46 @@ TEST(a_handle_may_have_number_0)
 TEST(recv_gives_agent_length_and_mad)
 {
 	arrives(5, 0, 256, 0xab);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 5);
+	assert_int_equal(receive(0), 5);
 	assert_int_equal(length, 256);
 	assert_int_equal(umad_status(&buffer), 0);
 	assert_int_equal(buffer.mad[0], 0xab);
 	assert_int_equal(buffer.mad[255], 0xab);
 	assert_int_equal(buffer.mad[256], 0);
-}
-
-TEST(a_request_without_a_response_comes_back)
-{
+	/* a request without a response */
 	arrives(1, ETIMEDOUT, 24, 1);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 100), 1);
+	assert_int_equal(receive(100), 1);
 	assert_int_equal(length, 24);
 	assert_int_equal(umad_status(&buffer), 110);
+	/* a header without a MAD */
+	length = 256;
+	buffer.umad.agent_id = 3;
+	device_read_result(fd, 64);
+	assert_int_equal(receive(0), 3);
+	assert_int_equal(length, 0);
 }
 
 TEST(recv_keeps_a_message_that_did_not_fit)
 {
 	arrives(1, 0, 1000, 7);
-	assert_fails(umad_recv(fd, &buffer, &length, 0), ENOSPC);
+	assert_fails(receive(0), ENOSPC);
 	assert_int_equal(length, 1000);
 	assert_int_equal(buffer.mad[256], 0);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 1);
+	assert_int_equal(receive(0), 1);
 	assert_int_equal(length, 1000);
 	assert_int_equal(buffer.mad[999], 7);
 }
 
-TEST(recv_with_nothing_there_says_so)
+TEST(recv_waits_as_long_as_it_is_told)
 {
-	assert_fails(umad_recv(fd, &buffer, &length, 0), EWOULDBLOCK);
+	assert_fails(receive(0), EWOULDBLOCK);
 	assert_int_equal(device->polls, 0);
-	assert_int_equal(length, 256);
-}
-
-TEST(recv_waits_its_time_and_then_says_so)
-{
-	assert_fails(umad_recv(fd, &buffer, &length, 1234), ETIMEDOUT);
+	assert_fails(receive(1234), ETIMEDOUT);
 	assert_int_equal(device->polls, 1);
 	assert_int_equal(device->last_timeout, 1234);
-}
-
-TEST(recv_without_end_polls_without_end)
-{
+	assert_int_equal(length, 256);
 	arrives(1, 0, 256, 1);
-	assert_int_equal(umad_recv(fd, &buffer, &length, -5), 1);
+	assert_int_equal(receive(-5), 1);
 	assert_true(device->last_timeout < 0);
 }
 
@@ -284,131 +429,67 @@ TEST(stolen_messages_do_not_stretch_the_time)
 	}
 }
 
-TEST(a_signal_ends_the_wait)
+TEST(a_signal_ends_the_wait_and_a_device_that_has_gone_is_an_io_error)
 {
 	arrives(1, 0, 256, 1);
 	device->poll_result = -EINTR;
-	assert_errno(assert_int_equal(umad_recv(fd, &buffer, &length, 1000), -EIO), EINTR);
-	assert_errno(assert_int_equal(umad_poll(fd, 1000), -EIO), EINTR);
+	assert_io_error(receive(1000), EINTR);
 	/* and no message is lost */
 	device->poll_result = 0;
-	assert_int_equal(umad_recv(fd, &buffer, &length, 1000), 1);
-}
-
-TEST(recv_refuses_bad_arguments)
-{
-	length = 255;
-	arrives(1, 0, 256, 1);
-	assert_fails(umad_recv(fd, &buffer, &length, 0), EINVAL);
-	length = -1;
-	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EINVAL);
-	length = 256;
-	assert_int_equal(umad_recv(fd, NULL, &length, 0), -EINVAL);
-	assert_int_equal(umad_recv(fd, &buffer, NULL, 0), -EINVAL);
-	assert_int_equal(umad_recv(-1, &buffer, &length, 0), -EINVAL);
-	assert_int_equal(umad_recv(99, &buffer, &length, 0), -EINVAL);
-	assert_int_equal(umad_recv(99, &buffer, &length, 1), -EINVAL);
-	assert_int_equal(umad_recv(99, &buffer, &length, -1), -EINVAL);
-	assert_int_equal(length, 256);
-}
-
-TEST(a_device_that_has_gone_is_an_io_error)
-{
+	assert_int_equal(receive(1000), 1);
 	device->gone = true;
-	assert_fails(umad_recv(fd, &buffer, &length, 0), EIO);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 1000), -EIO);
-	assert_int_equal(umad_recv(fd, &buffer, &length, -1), -EIO);
+	for (int timeout = -1; timeout <= 1; timeout++)
+		assert_fails(receive(timeout), EIO);
 }
 
 TEST(what_a_device_cannot_have_read_is_not_believed)
 {
 	static const long results[] = {0, 1, 63, 64 + 257, LONG_MAX, -EPERM, -EINVAL, -EFAULT};
+	static const uint32_t lengths[] = {0, 64, 64 + 256, UINT32_MAX};
 
 	for (size_t i = 0; i < sizeof(results) / sizeof(*results); i++) {
 		device_read_result(fd, results[i]);
-		assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EIO);
-		assert_int_equal(errno, results[i] < 0 ? -results[i] : EIO);
+		assert_io_error(receive(0), results[i] < 0 ? -results[i] : EIO);
 		assert_int_equal(length, 256);
 	}
-}
-
-TEST(an_agent_that_no_int_can_hold_is_not_believed)
-{
-	arrives(0x80000000, 0, 256, 1);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EIO);
-	arrives(INT_MAX, 0, 256, 1);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 0), INT_MAX);
-}
-
-TEST(a_length_that_makes_no_sense_is_not_believed)
-{
-	static const uint32_t lengths[] = {0, 64, 64 + 256, UINT32_MAX};
-
+	/* the length of a message that did not fit */
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		buffer.umad.length = lengths[i];
 		device_read_result(fd, -ENOSPC);
-		assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EIO);
+		assert_fails(receive(0), EIO);
 		assert_int_equal(length, 256);
 	}
-}
-
-TEST(a_header_without_mad_is_a_message_of_no_length)
-{
-	device_read_result(fd, 64);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 0);
-	assert_int_equal(length, 0);
-}
-
-/* The number of messages of each level. */
-static int said[3];
-
-static void count_messages(enum umad_log_level level, const char *text, void *user)
-{
-	(void)text;
-	(void)user;
-	said[level]++;
+	/* an agent that no int can hold */
+	arrives(0x80000000, 0, 256, 1);
+	assert_fails(receive(0), EIO);
+	arrives(INT_MAX, 0, 256, 1);
+	assert_int_equal(receive(0), INT_MAX);
 }
 
 TEST(packets_are_logged_at_the_highest_level)
 {
-	memset(said, 0, sizeof(said));
-	umad_set_log_hook(count_messages, NULL);
 	for (int level = 0; level <= 2; level++) {
-		umad_debug(level);
+		keep_log(level);
 		device->write_error = 0;
-		assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), 0);
+		device->overwritten = true;
+		umad_set_addr(&buffer, 5, 1, 2, 0);
+		assert_int_equal(send_mad(3, 256), 0);
+		if (level == 2) {
+			/* of the MAD as it was written */
+			assert_non_null(strstr(kept.text, "agent 3 "));
+			assert_non_null(strstr(kept.text, "lid 5:"));
+		}
 		device->write_error = EINVAL;
-		assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
-		assert_int_equal(errno, EINVAL);
+		assert_io_error(send_mad(0, 256), EINVAL);
 		arrives(1, 0, 256, 1);
-		assert_int_equal(umad_recv(fd, &buffer, &length, 0), 1);
-		assert_int_equal(said[UMAD_LOG_DEBUG], level < 2 ? 0 : 3);
+		assert_int_equal(receive(0), 1);
+		assert_int_equal(kept.count, level < 2 ? 0 : 3);
+		assert_true(!kept.count || kept.level == UMAD_LOG_DEBUG);
+		end_log();
 	}
-	assert_int_equal(said[UMAD_LOG_WARNING] + said[UMAD_LOG_INFO], 0);
-	umad_debug(0);
-	umad_set_log_hook(NULL, NULL);
 }
 
 /* --- the packet hook ------------------------------------------------------------ */
-
-/* The last call of the hook, and the number of calls. */
-static struct umad_packet_info heard;
-static uint8_t heard_mad[1024];
-static struct ib_user_mad heard_umad;
-static long heard_offset; /* the offset of the MAD from the header */
-static int hook_calls;
-static void *hook_user;
-
-static void hear(const struct umad_packet_info *packet, void *user)
-{
-	heard = *packet;
-	memcpy(&heard_umad, packet->umad, umad_size());
-	heard_offset = (const uint8_t *)packet->mad - (const uint8_t *)packet->umad;
-	memcpy(heard_mad, packet->mad, (size_t)packet->length);
-	hook_user = user;
-	hook_calls++;
-	errno = EXDEV;
-}
 
 /* CLOCK_REALTIME in ns. */
 static int64_t real_time(void)
@@ -419,157 +500,81 @@ static int64_t real_time(void)
 	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-static int setup_hook(void)
+static void heard_of(enum umad_packet_direction direction, int agent, int mad_length,
+		     uint8_t fill, int64_t after)
 {
-	memset(&heard, 0, sizeof(heard));
-	hook_calls = 0;
-	return setup();
-}
+	uint8_t mad[1024];
 
-static int teardown_hook(void)
-{
-	umad_set_packet_hook(NULL, NULL);
-	return teardown();
-}
-
-#define HOOK_TEST(name) TEST_WITH(name, setup_hook, teardown_hook)
-
-HOOK_TEST(the_hook_is_told_of_a_mad_that_was_sent)
-{
-	int64_t before;
-
-	umad_set_packet_hook(hear, &buffer);
-	memset(buffer.mad, 7, 300);
-	umad_set_addr(&buffer, 5, 1, 2, 0);
-	before = real_time();
-	errno = EDOM;
-	assert_int_equal(umad_send(fd, 3, &buffer, 300, 1000, 2), 0);
-	assert_int_equal(errno, EDOM);
-	assert_int_equal(hook_calls, 1);
-	assert_ptr_equal(hook_user, &buffer);
-	assert_int_equal(heard.direction, UMAD_PACKET_SENT);
+	memset(mad, fill, sizeof(mad));
+	assert_int_equal(heard.direction, direction);
 	assert_int_equal(heard.portid, fd);
-	assert_int_equal(heard.agentid, 3);
-	assert_int_equal(heard.length, 300);
-	assert_memory_equal(&heard_umad, &buffer.umad, sizeof(heard_umad));
-	assert_memory_equal(heard_mad, buffer.mad, 300);
-	assert_true(heard.time >= before);
+	assert_int_equal(heard.agentid, agent);
+	assert_int_equal(heard.length, mad_length);
+	assert_memory_equal(heard_mad, mad, (size_t)mad_length);
+	assert_true(heard.time >= after);
 	assert_true(heard.time <= real_time());
 }
 
 /* Another thread received the response, and the program reuses the memory. */
-HOOK_TEST(the_hook_is_told_of_the_mad_as_it_was_written)
+TEST(the_hook_is_told_of_the_mad_as_it_was_written)
 {
 	static const int lengths[] = {24, 256, 257, 1024};
-	uint8_t mad[1024];
+	int64_t before = real_time();
 
-	umad_set_packet_hook(hear, NULL);
+	umad_set_packet_hook(hear, &buffer);
 	device->overwritten = true;
-	memset(mad, 7, sizeof(mad));
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		memset(&buffer, 7, sizeof(buffer));
-		assert_int_equal(umad_send(fd, 3, &buffer, lengths[i], 1000, 2), 0);
+		errno = EDOM;
+		assert_int_equal(send_mad(3, lengths[i]), 0);
+		assert_int_equal(errno, EDOM);
 		assert_int_equal(buffer.mad[0], 0xee);
-		assert_int_equal(heard.agentid, 3);
-		assert_int_equal(heard.length, lengths[i]);
+		assert_ptr_equal(hook_user, &buffer);
+		heard_of(UMAD_PACKET_SENT, 3, lengths[i], 7, before);
+		assert_memory_equal(&heard_umad, &device_packet((unsigned)i)->header,
+				    sizeof(heard_umad));
 		assert_int_equal(heard_umad.timeout_ms, 1000);
 		assert_int_equal(heard_umad.addr.lid, 0x0707);
-		assert_memory_equal(heard_mad, mad, (size_t)lengths[i]);
+		assert_int_equal(hook_calls, i + 1);
 	}
 }
 
-static char last_message[200];
-
-static void keep_message(enum umad_log_level level, const char *text, void *user)
-{
-	(void)level;
-	(void)user;
-	snprintf(last_message, sizeof(last_message), "%s", text);
-}
-
-TEST(the_log_is_told_of_the_mad_as_it_was_written)
-{
-	umad_set_log_hook(keep_message, NULL);
-	umad_debug(2);
-	device->overwritten = true;
-	umad_set_addr(&buffer, 5, 1, 2, 0);
-	assert_int_equal(umad_send(fd, 3, &buffer, 256, 0, 0), 0);
-	assert_non_null(strstr(last_message, "agent 3 "));
-	assert_non_null(strstr(last_message, "lid 5:"));
-	umad_debug(0);
-	umad_set_log_hook(NULL, NULL);
-}
-
-HOOK_TEST(the_hook_is_told_of_a_mad_that_was_received)
+TEST(the_hook_is_told_of_a_mad_that_was_received)
 {
 	int64_t before = real_time();
 
-	length = 512;
 	umad_set_packet_hook(hear, NULL);
-	arrives(4, 0, 512, 9);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 4);
-	assert_int_equal(hook_calls, 1);
-	assert_null(hook_user);
-	assert_int_equal(heard.direction, UMAD_PACKET_RECEIVED);
-	assert_int_equal(heard.portid, fd);
-	assert_int_equal(heard.agentid, 4);
-	assert_int_equal(heard.length, 512);
-	assert_int_equal(heard_mad[511], 9);
-	assert_int_equal(heard_umad.status, 0);
-	assert_true(heard.time >= before);
-	assert_true(heard.time <= real_time());
+	for (uint32_t status = 0; status <= ETIMEDOUT; status += ETIMEDOUT) {
+		length = 512;
+		arrives(4, status, 512, 9);
+		assert_int_equal(receive(0), 4);
+		assert_null(hook_user);
+		heard_of(UMAD_PACKET_RECEIVED, 4, 512, 9, before);
+		assert_int_equal(heard_umad.status, status);
+	}
+	assert_int_equal(hook_calls, 2);
 }
 
-HOOK_TEST(the_hook_gets_a_request_without_a_response)
-{
-	umad_set_packet_hook(hear, NULL);
-	arrives(0, ETIMEDOUT, 256, 1);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 0);
-	assert_int_equal(heard.direction, UMAD_PACKET_RECEIVED);
-	assert_int_equal(heard_umad.status, ETIMEDOUT);
-}
-
-HOOK_TEST(the_hook_is_not_called_for_a_call_that_fails)
+TEST(the_hook_is_not_called_for_a_call_that_fails_or_after_its_removal)
 {
 	umad_set_packet_hook(hear, NULL);
 	device->write_error = EINVAL;
-	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
+	assert_int_equal(send_mad(0, 256), -EIO);
 	device->write_error = 0;
 	device->short_write = true;
-	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
-	assert_int_equal(umad_send(fd, -1, &buffer, 256, 0, 0), -EINVAL);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EWOULDBLOCK);
+	assert_int_equal(send_mad(0, 256), -EIO);
+	device->short_write = false;
+	assert_int_equal(send_mad(-1, 256), -EINVAL);
+	assert_int_equal(receive(0), -EWOULDBLOCK);
 	arrives(1, 0, 512, 1);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -ENOSPC);
+	assert_int_equal(receive(0), -ENOSPC);
 	assert_int_equal(hook_calls, 0);
 	/* the message is still queued */
-	assert_int_equal(length, 512);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 1);
+	assert_int_equal(receive(0), 1);
 	assert_int_equal(hook_calls, 1);
-}
-
-HOOK_TEST(a_hook_that_was_removed_is_not_called)
-{
-	umad_set_packet_hook(hear, NULL);
 	umad_set_packet_hook(NULL, NULL);
-	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), 0);
-	assert_int_equal(hook_calls, 0);
-}
-
-HOOK_TEST(the_hook_finds_the_mad_behind_a_header_of_the_old_layout)
-{
-	int handle;
-
-	umad_close_port(fd);
-	device->no_pkey = true;
-	handle = umad_open_port("mlx5_0", 1);
-	umad_set_packet_hook(hear, NULL);
-	assert_int_equal(umad_send(handle, 0, &buffer, 256, 0, 0), 0);
-	assert_int_equal(heard_offset, 56);
-	umad_close_port(handle);
-	device->no_pkey = false;
-	fd = umad_open_port("mlx5_0", 1);
-	assert_int_equal(umad_size(), 64);
+	assert_int_equal(send_mad(0, 256), 0);
+	assert_int_equal(hook_calls, 1);
 }
 
 /* A hook sends and replaces the hook: no lock is held. */
@@ -582,10 +587,10 @@ static void send_another(const struct umad_packet_info *packet, void *user)
 	assert_int_equal(umad_send(packet->portid, 9, &other, 256, 0, 0), 0);
 }
 
-HOOK_TEST(a_hook_may_call_the_library)
+TEST(a_hook_may_call_the_library)
 {
 	umad_set_packet_hook(send_another, NULL);
-	assert_int_equal(umad_send(fd, 3, &buffer, 256, 0, 0), 0);
+	assert_int_equal(send_mad(3, 256), 0);
 	assert_int_equal(hook_calls, 1);
 	assert_int_equal(heard.agentid, 9);
 }
@@ -619,7 +624,7 @@ static void *set_packet_hooks(void *arg)
 }
 
 /* Whatever a thread of the parent was doing. */
-HOOK_TEST(packet_hooks_may_be_set_while_packets_are_sent_and_children_start)
+TEST(packet_hooks_may_be_set_while_packets_are_sent_and_children_start)
 {
 	struct hooks_of_a_thread hooks = {false, 0};
 	pthread_t thread;
@@ -644,76 +649,54 @@ HOOK_TEST(packet_hooks_may_be_set_while_packets_are_sent_and_children_start)
 
 /* --- polling -------------------------------------------------------------------- */
 
-TEST(poll_tells_what_is_there)
-{
-	assert_fails(umad_poll(fd, 10), ETIMEDOUT);
-	assert_int_equal(device->last_timeout, 10);
-	arrives(1, 0, 256, 1);
-	assert_int_equal(umad_poll(fd, 10), 0);
-	/* remaining data come before the error of a removed device */
-	device->poll_result = POLLIN | POLLERR;
-	assert_int_equal(umad_poll(fd, 10), 0);
-}
-
-TEST(poll_tells_a_closed_handle_from_a_device_that_has_gone)
-{
-	assert_int_equal(umad_poll(99, 0), -EINVAL);
-	assert_fails(umad_poll(-1, 0), EINVAL);
-	device->gone = true;
-	assert_fails(umad_poll(fd, -1), EIO);
-	device->poll_result = -ENOMEM;
-	assert_errno(assert_int_equal(umad_poll(fd, -1), -EIO), ENOMEM);
-}
-
-/* --- polling a second descriptor ------------------------------------------------ */
-
 #define OTHER 77
 
-TEST(a_wait_ends_when_the_second_descriptor_is_ready)
+/* What umad_poll(), and umad_poll_with() a second descriptor, return. */
+static const struct poll_row {
+	const char *behaviour;
+	bool message, gone;
+	int poll_result, other_revents;
+	int alone, both, error; /* the errno of both, if it is -EIO */
+} poll_rows[] = {
+	{"a poll has an end", false, false, 0, 0, -ETIMEDOUT, -ETIMEDOUT, 0},
+	{"a message is there", true, false, 0, 0, 0, 0, 0},
+	{"remaining data come before the error of a removed device", true, false,
+	 POLLIN | POLLERR, 0, 0, 0, 0},
+	{"a device that has gone is an error", false, true, 0, 0, -EIO, -EIO, EIO},
+	{"a signal ends a poll", false, false, -EINTR, 0, -EIO, -EIO, EINTR},
+	{"a poll without memory fails", false, false, -ENOMEM, 0, -EIO, -EIO, ENOMEM},
+	{"the second descriptor is readable", false, false, 0, POLLIN, -ETIMEDOUT, 1, 0},
+	{"the second descriptor hung up", false, false, 0, POLLHUP, -ETIMEDOUT, 1, 0},
+	{"the second descriptor has an error", false, false, 0, POLLERR, -ETIMEDOUT, 1, 0},
+	{"the second descriptor is not open", false, false, 0, POLLNVAL, -ETIMEDOUT, -EINVAL,
+	 0},
+	{"a message comes before the second descriptor", true, false, 0, POLLIN, 0, 0, 0},
+	{"a message comes before a wrong descriptor", true, false, 0, POLLNVAL, 0, 0, 0},
+	{"a removal is told whatever the second descriptor has", false, true, 0, POLLIN, -EIO,
+	 -EIO, EIO},
+};
+
+static void run_poll(const struct poll_row *row)
 {
-	device->other_revents = POLLIN;
-	assert_int_equal(umad_poll_with(fd, OTHER, 10), 1);
+	int timeout = row->message ? -1 : 10;
+
+	if (row->message)
+		arrives(1, 0, 256, 1);
+	device->gone = row->gone;
+	device->poll_result = row->poll_result;
+	device->other_revents = row->other_revents;
+	for (int both = 0; both < 2; both++) {
+		int wanted = both ? row->both : row->alone;
+
+		errno = 0;
+		assert_int_equal(both ? umad_poll_with(fd, OTHER, timeout)
+				      : umad_poll(fd, timeout),
+				 wanted);
+		assert_int_equal(errno, wanted == -EIO ? row->error : wanted < 0 ? -wanted : 0);
+		assert_int_equal(device->polls, both + 1);
+		assert_int_equal(device->last_timeout, timeout);
+	}
 	assert_int_equal(device->last_other, OTHER);
-	assert_int_equal(device->last_timeout, 10);
-	/* any event of the second descriptor */
-	device->other_revents = POLLHUP;
-	assert_int_equal(umad_poll_with(fd, OTHER, 10), 1);
-	device->other_revents = POLLERR;
-	assert_int_equal(umad_poll_with(fd, OTHER, 10), 1);
 }
 
-TEST(a_message_comes_before_the_second_descriptor)
-{
-	arrives(1, 0, 256, 1);
-	assert_int_equal(umad_poll_with(fd, OTHER, -1), 0);
-	assert_true(device->last_timeout < 0);
-	device->other_revents = POLLIN;
-	assert_int_equal(umad_poll_with(fd, OTHER, -1), 0);
-	device->other_revents = POLLNVAL;
-	assert_int_equal(umad_poll_with(fd, OTHER, -1), 0);
-}
-
-TEST(a_wait_for_two_descriptors_has_an_end)
-{
-	assert_fails(umad_poll_with(fd, OTHER, 10), ETIMEDOUT);
-	assert_int_equal(device->polls, 1);
-}
-
-TEST(a_wait_for_two_descriptors_tells_what_failed)
-{
-	assert_fails(umad_poll_with(-1, OTHER, 0), EINVAL);
-	assert_int_equal(umad_poll_with(fd, -1, 0), -EINVAL);
-	assert_int_equal(umad_poll_with(99, OTHER, 0), -EINVAL);
-	assert_int_equal(device->polls, 0);
-	device->other_revents = POLLNVAL;
-	assert_fails(umad_poll_with(fd, OTHER, 0), EINVAL);
-
-	/* the removal of the device is reported, whatever the second descriptor has */
-	device->other_revents = POLLIN;
-	device->gone = true;
-	assert_fails(umad_poll_with(fd, OTHER, -1), EIO);
-	device->poll_result = -EINTR;
-	assert_errno(assert_int_equal(umad_poll_with(fd, OTHER, -1), -EIO), EINTR);
-	device->poll_result = -ENOMEM;
-	assert_errno(assert_int_equal(umad_poll_with(fd, OTHER, -1), -EIO), ENOMEM);
-}
+TEST_ROWS(run_poll, poll_rows);
