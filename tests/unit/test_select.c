@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+/* Which port a call chooses (select.c), and the pairs of devices (pairs.c). */
+
 #include "fake.h"
 #include "devices.h"
 #include "test.h"
@@ -15,18 +17,6 @@ static void set(const char *ca_name, int portnum, const char *attribute, const c
 		 attribute);
 	fake_file(path, "%s\n", text);
 }
-
-static void port_is(const char *ca_name, int portnum, const char *state, const char *phys)
-{
-	fake_port(ca_name, portnum, 1);
-	set(ca_name, portnum, "state", state);
-	set(ca_name, portnum, "phys_state", phys);
-}
-
-#define ACTIVE_PORT "4: ACTIVE", "5: LinkUp"
-#define LINKED      "2: INIT", "5: LinkUp"
-#define POLLING     "1: DOWN", "2: Polling"
-#define DISABLED    "1: DOWN", "3: Disabled"
 
 /* The ports that have_port() made: each with the umad device of its index. */
 static struct port_choice owners[8];
@@ -44,7 +34,7 @@ static int setup(void)
 
 FIXTURE(setup, fake_teardown);
 
-/* A port, its device, and a umad device for it. */
+/* A port, its device, and a umad device for it. The GUID is the number of the port. */
 static void have_port(const char *ca_name, int portnum, const char *state, const char *phys)
 {
 	struct port_choice *owner = &owners[owner_count];
@@ -58,7 +48,9 @@ static void have_port(const char *ca_name, int portnum, const char *state, const
 	}
 	if (!known)
 		fake_ca(ca_name);
-	port_is(ca_name, portnum, state, phys);
+	fake_port(ca_name, portnum, (uint32_t)i + 1);
+	set(ca_name, portnum, "state", state);
+	set(ca_name, portnum, "phys_state", phys);
 	if (i < owner_count)
 		return;
 	assert_true(owner_count < 8);
@@ -73,15 +65,18 @@ static void have_port(const char *ca_name, int portnum, const char *state, const
  * A row has a sentence and a line of steps:
  *
  *	CA/PORT WORD ...	the port is active, linked, polling or disabled; then
- *				ethernet, ib, no-layer, cap=HEX, or without a file: no-cap,
- *				no-state, no-phys, no-gids, no-pkeys, no-sl or no-rate; or it
- *				is gone
+ *				ethernet, ib, no-layer, no-sm (IsSMDisabled), cap=HEX,
+ *				guid=HEX, bad-gid, or without a file: no-cap, no-state,
+ *				no-phys, no-gids, no-pkeys, no-sl or no-rate; or it is gone
  *	CA WORD			a device without ports (ca); the device is a switch, router
  *				or rnic, has no-guid, or is gone
  *	open NAME > RESULT	NAME is CA, CA/PORT, any or any/PORT. select_port(),
  *				umad_open_port() and umad_get_port() choose this port, or
  *				fail with this errno.
  *	smi NAME > RESULT	likewise select_port() and umad_open_smi_port()
+ *	pairs > SMI=GSI ...	umad_get_smi_gsi_pairs(); "none"
+ *	pair NAME > RESULT	umad_get_smi_gsi_pair_by_ca_name(): SMI/PORT=GSI/PORT
+ *	smi-pair NAME > RESULT	likewise, with enforce_smi
  */
 struct row {
 	const char *behaviour, *line;
@@ -158,47 +153,99 @@ static const char *selected(const char *ca_name, int portnum, bool smi_only)
 	return text;
 }
 
+static const char *all_pairs(void)
+{
+	static char text[256];
+	struct umad_ca_pair pairs[8];
+	int count = umad_get_smi_gsi_pairs(pairs, 8);
+
+	assert_true(count >= 0);
+	strcpy(text, count ? "" : "none");
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(pairs[i].smi_preferred_port + pairs[i].gsi_preferred_port, 0);
+		snprintf(text + strlen(text), 64, "%s%s=%s", i ? " " : "", pairs[i].smi_name,
+			 pairs[i].gsi_name);
+	}
+	return text;
+}
+
+static const char *pair_of(const char *ca_name, int portnum, bool enforce_smi)
+{
+	static char text[256];
+	struct umad_ca_pair pair, none = {0};
+	int ret;
+
+	memset(&pair, 0x5a, sizeof(pair));
+	errno = 0;
+	ret = umad_get_smi_gsi_pair_by_ca_name(ca_name, (uint8_t)portnum, &pair, enforce_smi);
+	if (ret) {
+		assert_int_equal(errno, -ret);
+		assert_memory_equal(&pair, &none, sizeof(pair));
+		return error_name(ret);
+	}
+	snprintf(text, sizeof(text), "%s/%u=%s/%u", pair.smi_name, pair.smi_preferred_port,
+		 pair.gsi_name, pair.gsi_preferred_port);
+	return text;
+}
+
 static const char *line_of_row;
 
-static void expect_choice(const char *call, const char *name, const char *seen,
-			  const char *wanted)
+static void expect(const char *call, const char *step, const char *seen, const char *wanted)
 {
 	if (strcmp(seen, wanted) != 0)
-		fail_msg("\"%s\"\nat \"%s > %s\": %s: %s", line_of_row, name, wanted, call,
+		fail_msg("\"%s\"\nat \"%s > %s\": %s: %s", line_of_row, step, wanted, call,
 			 seen);
 }
 
-static void choose(const char *name, bool smi, const char *wanted)
+/* Carries out a step that has a result. */
+static void choose(const char *step, const char *wanted)
 {
-	char copy[32], *slash, *ca_name = copy;
-	int portnum = 0;
+	const char *ca_name, *number;
+	char copy[64], *save;
+	int portnum;
 
-	snprintf(copy, sizeof(copy), "%s", name);
-	slash = strchr(copy, '/');
-	if (slash) {
-		*slash = '\0';
-		portnum = atoi(slash + 1);
-	}
-	if (!strcmp(copy, "any"))
-		ca_name = NULL;
-	expect_choice("select_port()", name, selected(ca_name, portnum, smi), wanted);
-	if (smi) {
-		expect_choice("umad_open_smi_port()", name,
-			      opened_by(umad_open_smi_port, ca_name, portnum), wanted);
+	if (!strcmp(step, "pairs")) {
+		expect("umad_get_smi_gsi_pairs()", step, all_pairs(), wanted);
 		return;
 	}
-	expect_choice("umad_open_port()", name, opened_by(umad_open_port, ca_name, portnum),
-		      wanted);
-	expect_choice("umad_get_port()", name, found_by_get_port(ca_name, portnum), wanted);
+	snprintf(copy, sizeof(copy), "%s", strchr(step, ' ') + 1);
+	ca_name = strtok_r(copy, "/", &save);
+	number = strtok_r(NULL, "/", &save);
+	portnum = number ? atoi(number) : 0;
+	if (!strcmp(ca_name, "any"))
+		ca_name = NULL;
+	if (!strncmp(step, "pair ", 5) || !strncmp(step, "smi-pair ", 9)) {
+		expect("umad_get_smi_gsi_pair_by_ca_name()", step,
+		       pair_of(ca_name, portnum, *step == 's'), wanted);
+	} else if (!strncmp(step, "smi ", 4)) {
+		expect("select_port()", step, selected(ca_name, portnum, true), wanted);
+		expect("umad_open_smi_port()", step,
+		       opened_by(umad_open_smi_port, ca_name, portnum), wanted);
+	} else {
+		expect("select_port()", step, selected(ca_name, portnum, false), wanted);
+		expect("umad_open_port()", step, opened_by(umad_open_port, ca_name, portnum),
+		       wanted);
+		expect("umad_get_port()", step, found_by_get_port(ca_name, portnum), wanted);
+	}
 }
 
 static void change_port(const char *ca_name, int portnum, const char *word)
 {
 	static const struct {
+		const char *word, *state, *phys;
+	} states[] = {
+		{"active", "4: ACTIVE", "5: LinkUp"},
+		{"linked", "2: INIT", "5: LinkUp"},
+		{"polling", "1: DOWN", "2: Polling"},
+		{"disabled", "1: DOWN", "3: Disabled"},
+	};
+	static const struct {
 		const char *word, *attribute, *text; /* NULL: the file is removed */
 	} words[] = {
 		{"ethernet", "/link_layer", "Ethernet"},
 		{"ib", "/link_layer", "IB"},
+		{"no-sm", "/cap_mask", "0x400"},
+		{"bad-gid", "/gids/0", "fe80::1"},
 		{"no-layer", "/link_layer", NULL},
 		{"no-state", "/state", NULL},
 		{"no-phys", "/phys_state", NULL},
@@ -209,31 +256,32 @@ static void change_port(const char *ca_name, int portnum, const char *word)
 		{"no-rate", "/rate", NULL},
 		{"gone", "", NULL},
 	};
+	char text[128];
 	size_t i;
-	char path[128];
 
-	if (!strcmp(word, "active"))
-		have_port(ca_name, portnum, ACTIVE_PORT);
-	else if (!strcmp(word, "linked"))
-		have_port(ca_name, portnum, LINKED);
-	else if (!strcmp(word, "polling"))
-		have_port(ca_name, portnum, POLLING);
-	else if (!strcmp(word, "disabled"))
-		have_port(ca_name, portnum, DISABLED);
-	else if (!strncmp(word, "cap=", 4)) {
-		snprintf(path, sizeof(path), "0x%s", word + 4);
-		set(ca_name, portnum, "cap_mask", path);
-	} else {
-		for (i = 0; strcmp(word, words[i].word) != 0;)
-			assert_true(++i < sizeof(words) / sizeof(words[0]));
-		if (words[i].text) {
-			set(ca_name, portnum, words[i].attribute + 1, words[i].text);
+	for (i = 0; i < sizeof(states) / sizeof(*states); i++)
+		if (!strcmp(word, states[i].word)) {
+			have_port(ca_name, portnum, states[i].state, states[i].phys);
 			return;
 		}
-		snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%d%s", ca_name,
-			 portnum, words[i].attribute);
-		fake_remove(path);
+	if (!strncmp(word, "cap=", 4)) {
+		snprintf(text, sizeof(text), "0x%s", word + 4);
+		set(ca_name, portnum, "cap_mask", text);
+		return;
 	}
+	if (!strncmp(word, "guid=", 5)) {
+		snprintf(text, sizeof(text), "fe80:0:0:0:0:0:0:%s", word + 5);
+		set(ca_name, portnum, "gids/0", text);
+		return;
+	}
+	for (i = 0; strcmp(word, words[i].word) != 0;)
+		assert_true(++i < sizeof(words) / sizeof(words[0]));
+	snprintf(text, sizeof(text), "/sys/class/infiniband/%s/ports/%d%s", ca_name, portnum,
+		 words[i].attribute);
+	if (words[i].text)
+		fake_file(text, "%s\n", words[i].text);
+	else
+		fake_remove(text);
 }
 
 static void change_ca(const char *ca_name, const char *word)
@@ -259,25 +307,29 @@ static void change_ca(const char *ca_name, const char *word)
 
 static void run_line(const char *line)
 {
-	char copy[512], *rest = copy, *step, *subject, *word, *slash;
+	char copy[512], *rest = copy, *step, *result, *subject, *word, *slash;
 
 	line_of_row = line;
 	assert_true(strlen(line) < sizeof(copy));
 	strcpy(copy, line);
 	while ((step = strsep(&rest, ";"))) {
+		step += strspn(step, " ");
+		result = strstr(step, " > ");
+		if (result) {
+			*result = '\0';
+			choose(step, result + 3);
+			continue;
+		}
 		subject = strtok(step, " ");
 		word = strtok(NULL, " ");
 		slash = strchr(subject, '/');
-		if (!strcmp(subject, "open") || !strcmp(subject, "smi")) {
-			assert_string_equal(strtok(NULL, " "), ">");
-			choose(word, *subject == 's', strtok(NULL, " "));
-		} else if (slash) {
+		if (slash)
 			*slash = '\0';
-			for (; word; word = strtok(NULL, " "))
+		for (; word; word = strtok(NULL, " "))
+			if (slash)
 				change_port(subject, atoi(slash + 1), word);
-		} else {
-			change_ca(subject, word);
-		}
+			else
+				change_ca(subject, word);
 	}
 }
 
@@ -292,12 +344,6 @@ static const struct row rows[] = {
 	{"a port that is named in full is taken as it is",
 	 "mlx5_0/1 disabled cap=400; rxe0/1 active ethernet; open mlx5_0/1 > mlx5_0/1; "
 	 "open rxe0/1 > rxe0/1; smi mlx5_0/1 > mlx5_0/1"},
-	{"of a device's ports the active one is taken",
-	 "mlx5_0/1 linked; mlx5_0/2 active; mlx5_0/3 active; open mlx5_0 > mlx5_0/2"},
-	{"without an active port the one whose link is up is taken",
-	 "mlx5_0/1 polling; mlx5_0/2 linked; mlx5_0/3 linked; open mlx5_0 > mlx5_0/2"},
-	{"without a link the first port that is not disabled is taken",
-	 "mlx5_0/1 disabled; mlx5_0/2 polling; mlx5_0/3 polling; open mlx5_0 > mlx5_0/2"},
 	{"each call looks at the ports again",
 	 "mlx5_0/1 polling; mlx5_0/2 linked; mlx5_0/3 active; open mlx5_0 > mlx5_0/3; "
 	 "mlx5_0/3 disabled; open mlx5_0 > mlx5_0/2; mlx5_0/2 polling; "
@@ -336,9 +382,6 @@ static const struct row rows[] = {
 	 "sw0/0 polling; sw0 switch; open sw0 > sw0/0; open any > sw0/0; open any/1 > sw0/0; "
 	 "smi sw0 > sw0/0; sw0/0 active; smi sw0 > sw0/0; sw0/0 polling cap=400; "
 	 "smi sw0 > ENODEV; open sw0 > sw0/0"},
-	{"a router is judged as a CA is",
-	 "mlx5_0/1 polling; mlx5_0/2 active; mlx5_0 router; open mlx5_0 > mlx5_0/2; "
-	 "open any > mlx5_0/2"},
 	{"an RNIC is chosen only by its name",
 	 "iw0/1 active; iw0 rnic; open iw0 > iw0/1; open any > ENODEV; open any/1 > ENODEV; "
 	 "mlx5_0/1 polling; open any > mlx5_0/1"},
@@ -370,18 +413,105 @@ static const struct row rows[] = {
 
 TEST_ROWS(run_row, rows);
 
-/* --- names and attributes of any kind ------------------------------------------- */
+/* A planarized port: the planes s and t under the port GUIDs of a and b. */
+#define PLANES                                                                     \
+	"a/1 active guid=10 no-sm; b/1 active guid=11 no-sm; s/1 active guid=10; " \
+	"t/1 active guid=11; "
 
-static void chooses(const char *ca_name, int portnum, const char *wanted)
+static const struct row pair_rows[] = {
+	{"a usual device is both sides",
+	 "a/1 active; a/2 active; b/1 active; pairs > a=a b=b; pair c > ENODEV"},
+	{"a planarized port has a device for each side, and either name finds it",
+	 PLANES "pairs > s=a t=b; pair t > t/1=b/1; smi-pair b > t/1=b/1; pair c > ENODEV"},
+	{"the default pair is the default devices",
+	 PLANES "a/1 polling guid=10 no-sm; pair any > t/1=b/1; smi-pair any > t/1=b/1; "
+		"smi-pair a > s/1=a/1"},
+	{"a device without subnet management has no SMI side",
+	 "a/1 active no-sm; pairs > =a; pair a > /0=a/1; smi-pair a > ENODEV; "
+	 "smi-pair any > ENODEV"},
+	{"devices that cannot be read are left out",
+	 PLANES "s/1 no-gids; b/1 no-cap; c/1 active; c rnic; pairs > =a t=t"},
+	/* not the Active one: rdma-core takes the first pair whose ports are up */
+	{"the default pair is the first one that is up",
+	 "a/1 linked; b/1 active; smi-pair any > a/1=a/1; a/1 polling; smi-pair any > b/1=b/1; "
+	 "b/1 polling; smi-pair any > a/1=a/1; a/1 disabled; smi-pair any > b/1=b/1; "
+	 "smi-pair a > a/1=a/1"},
+	{"the preferred port is given, or the only one, or up",
+	 "a/2 polling; pair a > a/2=a/2; a/3 active; a/4 active; pair a > a/3=a/3; "
+	 "pair a/4 > a/4=a/4; a/3 polling; a/4 polling; pair a > a/2=a/2; a/2 disabled; "
+	 "pair a > a/3=a/3; pair a/2 > a/2=a/2"},
+	{"a port that does not exist is in no pair",
+	 "a/1 active; a/2 active; b/2 active; pair a/7 > ENODEV; pair a/255 > ENODEV; "
+	 "pair any/3 > ENODEV; pair a/2 > a/2=a/2; a/2 gone; pair any/2 > b/2=b/2"},
+	/* the planes are ports of one device */
+	{"a plane is paired with the only port of the device that programs see",
+	 "a/1 active guid=10 no-sm; s/1 active guid=10; s/2 active guid=10; "
+	 "s/3 active guid=10; s/4 active guid=10; pairs > s=a; smi-pair s/2 > s/2=a/1; "
+	 "smi-pair a/1 > s/1=a/1; smi-pair any/4 > s/4=a/1; pair a/2 > ENODEV; "
+	 "pair s/5 > ENODEV; s/1 polling guid=10; s/2 polling guid=10; "
+	 "smi-pair any > s/3=a/1; smi-pair a > s/3=a/1"},
+	/* a card with both: the InfiniBand port stays the default */
+	{"Ethernet ports are in no pair",
+	 "a/1 active ethernet; pairs > none; pair any/1 > ENODEV; b/1 active; pairs > b=b; "
+	 "a/2 active; pairs > a=a b=b; smi-pair any > a/2=a/2; smi-pair a > a/2=a/2; "
+	 "pair a/1 > ENODEV"},
+	{"ports without a GUID are in no pair",
+	 "a/1 active guid=0; b/1 active guid=0 no-sm; pairs > none; pair a/1 > ENODEV"},
+	/* a GUID that two adapters have, by a fault: neither of them hides the other */
+	{"devices of the same kind with one GUID are pairs of their own",
+	 "a/1 active guid=1; b/1 active guid=1; pairs > a=a b=b; smi-pair b > b/1=b/1; "
+	 "a/1 no-sm; b/1 no-sm; pairs > =a =b; s/1 active guid=1; pairs > s=b"},
+	/* rdma-core takes a later pair, too; a port that is up is better than one that is Down
+	 */
+	{"planes without a device for GMPs come last",
+	 "s/1 active guid=10; s/2 active guid=10; t/1 active guid=11; pair any > t/1=t/1; "
+	 "smi-pair any > t/1=t/1; pair any/2 > s/2=s/2; pair s > s/1=s/1; "
+	 "t/1 polling guid=11; pair any > s/1=s/1; t gone; pair any > s/1=s/1; "
+	 "a/1 active guid=10 no-sm; pair any > s/1=a/1; pair any/3 > ENODEV"},
+	/* rdma-core takes the device to have IsSMDisabled set for all its ports */
+	{"enforcing SMI prefers devices whose first port sends SMPs",
+	 "a/1 active no-sm; a/2 active; b/1 active; smi-pair any/2 > a/2=a/2; "
+	 "smi-pair any > b/1=b/1; pair any > /0=a/1; smi-pair a > a/2=a/2; b/1 polling; "
+	 "smi-pair any > a/2=a/2"},
+	{"a switch is a pair by its port 0",
+	 "w/0 active; w switch; pairs > w=w; smi-pair w > w/0=w/0"},
+	{"a device with more ports than umad_get_ca() can hold is the last pair",
+	 "a/1 active; a/12 active; smi-pair any > a/1=a/1; smi-pair any/12 > a/12=a/12; "
+	 "b/1 active; pairs > b=b a=a; smi-pair any > b/1=b/1"},
+	{"what has no readable port is no pair",
+	 "c/1 active; c rnic; d ca; e/1 active; e/256 active; f/1 active bad-gid; "
+	 "pairs > none; pair c > ENODEV; pair d > ENODEV; pair e > ENODEV; pair f > ENODEV"},
+	/* rdma-core pairs port 2 of a with s, which has another PortGUID */
+	{"of several pairs with a device the port tells which is meant",
+	 "a/1 active guid=10 no-sm; a/2 active guid=11 no-sm; s/1 active guid=10; "
+	 "t/1 active guid=11; pairs > s=a t=a; pair a > s/1=a/1; pair a/2 > t/1=a/2; "
+	 "pair t > t/1=a/2"},
+};
+
+TEST_ROWS(run_row, pair_rows);
+
+/* umad_get_ca() fails for it. */
+TEST(a_device_that_cannot_be_read_as_a_whole_is_in_no_pair)
 {
-	assert_string_equal(selected(ca_name, portnum, false), wanted);
+	static const char *const parts[] = {"a/1 no-state", "a/1 no-sl",  "a/1 no-pkeys",
+					    "a/1 no-gids",  "a/1 no-cap", "a/1 no-rate",
+					    "a no-guid"};
+
+	run_line("b/1 active; a/2 active");
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		run_line("a/1 active; pair any > a/1=a/1");
+		run_line(parts[i]);
+		run_line("pairs > b=b; pair any > b/1=b/1; pair a/2 > ENODEV");
+	}
 }
+
+/* --- names and attributes of any kind ------------------------------------------- */
 
 /* The choice does not look at the device. */
 TEST(a_port_named_in_full_is_chosen_although_it_does_not_exist)
 {
-	chooses("mlx5_0", 1, "mlx5_0/1");
-	chooses("mlx5_0", 300, "mlx5_0/300");
+	assert_string_equal(selected("mlx5_0", 1, false), "mlx5_0/1");
+	assert_string_equal(selected("mlx5_0", 300, false), "mlx5_0/300");
 	assert_string_equal(opened_by(umad_open_port, "mlx5_0", 1), "ENODEV");
 }
 
@@ -397,35 +527,41 @@ static bool greater(const char *name, const char *other)
 	return strcmp(name, other) > 0;
 }
 
-TEST(devices_are_taken_in_the_order_of_the_directory)
+/* Pairs come by name. */
+TEST(devices_are_chosen_in_the_order_of_the_directory)
 {
-	run_line("mlx5_2/1 active; mlx5_10/1 active; open any > mlx5_10/1; open any/1 > "
-		 "mlx5_10/1");
+	run_line("mlx5_2/1 active; mlx5_10/1 active; open any > mlx5_10/1; "
+		 "open any/1 > mlx5_10/1; smi-pair any > mlx5_10/1=mlx5_10/1; "
+		 "pairs > mlx5_10=mlx5_10 mlx5_2=mlx5_2");
 	fake_order(greater);
 	run_line(
+		"smi-pair any > mlx5_10/1=mlx5_10/1; pairs > mlx5_10=mlx5_10 mlx5_2=mlx5_2; "
 		"open any > mlx5_2/1; open any/1 > mlx5_2/1; smi any > mlx5_2/1; "
 		"mlx5_2/1 linked; open any > mlx5_10/1; mlx5_10/1 linked; open any > mlx5_2/1");
 	fake_order(NULL);
 }
 
-TEST(names_that_cannot_be_devices_are_no_device)
+TEST(names_that_cannot_be_devices_are_no_device_and_bad_arguments_are_refused)
 {
-	static const char *const names[] = {"", "..", "../x", "a/b",
-					    "a_name_that_is_far_too_long"};
+	static const char *const names[] = {"",     ".",   "..",
+					    "../x", "a/b", "a_name_that_is_far_too_long"};
+	const size_t count = sizeof(names) / sizeof(*names);
 	struct port_choice choice;
-	size_t i;
 
 	fake_remove("/sys/class/infiniband_mad");
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		chooses(names[i], 1, "ENODEV");
+	for (size_t i = 0; i < count; i++) {
+		assert_string_equal(selected(names[i], 1, false), "ENODEV");
+		assert_string_equal(pair_of(names[i], 1, false), "ENODEV");
 		assert_int_equal(select_ca(names[i], &choice), -ENODEV);
 		assert_int_equal(umad_open_port(names[i], 1), -EOPNOTSUPP);
 	}
 	fake_umad(0, "mlx5_0", 1);
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < count; i++)
 		assert_int_equal(umad_open_port(names[i], 1), -ENODEV);
 	/* only the ABI version was read: a failed open, then open, read, close */
-	assert_int_equal(fake_calls(), i + 3 * i);
+	assert_int_equal(fake_calls(), count + 3 * count);
+	assert_fails(umad_get_smi_gsi_pair_by_ca_name(NULL, 0, NULL, 0), EINVAL);
+	assert_fails(umad_get_smi_gsi_pairs(NULL, 1), EINVAL);
 }
 
 TEST(only_infiniband_by_its_full_name_is_infiniband)
@@ -455,74 +591,99 @@ TEST(a_state_that_makes_no_sense_is_not_chosen)
 	for (size_t i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
 		run_line("mlx5_0/1 active");
 		set("mlx5_0", 1, "state", contents[i]);
-		run_line("open mlx5_0 > ENODEV; open any > mlx5_1/1");
-		run_line("mlx5_0/1 polling");
+		run_line("open mlx5_0 > ENODEV; open any > mlx5_1/1; mlx5_0/1 polling");
 		set("mlx5_0", 1, "phys_state", contents[i]);
 		run_line("open mlx5_0 > ENODEV; open any > mlx5_1/1");
 	}
 }
 
-/* A device whose port has these states. */
-static void slim_ca(const char *ca_name, const char *state, const char *phys)
-{
-	fake_ca(ca_name);
-	port_is(ca_name, 1, state, phys);
-}
+/* --- many devices, and faults --------------------------------------------------- */
 
-TEST(there_is_no_limit_to_the_devices_to_choose_from)
+TEST(there_is_no_limit_to_the_devices_and_no_more_pairs_are_stored_than_asked_for)
 {
+	static struct umad_ca_pair pairs[201];
 	char name[UMAD_CA_NAME_LEN];
+	unsigned n = 0;
+	int ret;
 
+	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 2), 0);
 	for (int i = 0; i < 200; i++) {
 		snprintf(name, sizeof(name), "mlx5_%03d", i);
-		slim_ca(name, DISABLED);
+		fake_ca(name);
+		fake_port(name, 1, (uint32_t)i + 1);
+		set(name, 1, "state", "1: DOWN");
+		set(name, 1, "phys_state", "3: Disabled");
 	}
-	chooses(NULL, 0, "ENODEV");
-	slim_ca("mlx5_198", POLLING);
-	chooses(NULL, 0, "mlx5_198/1");
-	slim_ca("mlx5_199", ACTIVE_PORT);
-	chooses(NULL, 0, "mlx5_199/1");
-	chooses(NULL, 1, "mlx5_199/1");
+	/* names and pairs grow alternately */
+	do {
+		fake_fail_malloc(++n);
+		errno = 0;
+		ret = umad_get_smi_gsi_pairs(pairs, 201);
+		assert_int_equal(ret, fake_failed() ? -ENOMEM : 200);
+		assert_int_equal(errno, fake_failed() ? ENOMEM : 0);
+	} while (ret < 0);
+	assert_true(n > 8);
+	fake_fail_malloc(0);
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "mlx5_%03d", i);
+		assert_string_equal(pairs[i].gsi_name, name);
+		assert_string_equal(pairs[i].smi_name, name);
+	}
+	memset(pairs, 7, sizeof(pairs));
+	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 1), 1);
+	assert_int_equal(pairs[1].smi_name[0], 7);
+	assert_int_equal(umad_get_smi_gsi_pairs(NULL, 0), 0);
+	run_line("open any > ENODEV; mlx5_198/1 polling; open any > mlx5_198/1; "
+		 "mlx5_199/1 active; open any > mlx5_199/1; open any/1 > mlx5_199/1; "
+		 "smi-pair mlx5_199 > mlx5_199/1=mlx5_199/1");
 }
 
-/* --- faults --------------------------------------------------------------------- */
-
+/* Removes a or s when a certain file is opened. */
 static void vanish(const char *path)
 {
-	if (!strcmp(path, "/sys/class/infiniband/mlx5_0/ports/1/state"))
-		fake_remove("/sys/class/infiniband/mlx5_0");
+	if (strstr(path, "/s/ports/1/gids/0"))
+		fake_remove("/sys/class/infiniband/s");
+	if (strstr(path, "/a/ports/1/state"))
+		fake_remove("/sys/class/infiniband/a");
 }
 
-TEST(a_device_that_vanishes_meanwhile_is_not_chosen)
+TEST(a_device_that_vanishes_meanwhile_is_not_chosen_and_in_no_pair)
 {
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, ACTIVE_PORT);
-	fake_ca("mlx5_1");
-	port_is("mlx5_1", 1, POLLING);
+	run_line("a/1 active; b/1 polling");
 	fake_before_open(vanish);
-	chooses(NULL, 0, "mlx5_1/1");
-	chooses("mlx5_0", 0, "ENODEV");
+	assert_string_equal(selected(NULL, 0, false), "b/1");
+	assert_string_equal(selected("a", 0, false), "ENODEV");
+	run_line("c/1 active guid=10 no-sm; s/1 active guid=10; pairs > b=b =c");
 }
 
 TEST(a_failure_to_list_the_devices_is_told)
 {
-	fake_ca("mlx5_0");
+	struct umad_ca_pair pair;
+
+	run_line("mlx5_0/1 active");
 	fake_fail_call(1, EACCES);
-	chooses(NULL, 0, strerror(EACCES));
+	assert_string_equal(selected(NULL, 0, false), strerror(EACCES));
 	fake_fail_malloc(1);
-	chooses(NULL, 0, strerror(ENOMEM));
+	assert_string_equal(selected(NULL, 0, false), strerror(ENOMEM));
+	for (int i = 0; i < 3; i++) {
+		fake_fail_call(1, EACCES);
+		errno = 0;
+		assert_int_equal(i == 2 ? umad_get_smi_gsi_pairs(&pair, 1)
+					: umad_get_smi_gsi_pair_by_ca_name(i ? "mlx5_0" : NULL,
+									   0, &pair, 0),
+				 -EIO);
+		assert_int_equal(errno, EACCES);
+	}
 }
 
 TEST(every_call_may_fail_and_the_next_best_is_chosen)
 {
+	struct umad_ca_pair pairs[4];
 	struct port_choice choice;
 	unsigned n;
 	int ret;
 
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, ACTIVE_PORT);
-	fake_ca("mlx5_1");
-	port_is("mlx5_1", 1, ACTIVE_PORT);
+	run_line("mlx5_0/1 active; mlx5_1/1 active");
 	for (n = 1;; n++) {
 		fake_fail_call(n, EACCES);
 		ret = select_port(NULL, 0, true, &choice);
@@ -530,7 +691,6 @@ TEST(every_call_may_fail_and_the_next_best_is_chosen)
 			break;
 		assert_int_equal(ret, n == 1 ? -EACCES : 0);
 	}
-	fake_fail_call(0, 0);
 	assert_int_equal(ret, 0);
 	assert_string_equal(choice.ca_name, "mlx5_0");
 	/*
@@ -538,61 +698,36 @@ TEST(every_call_may_fail_and_the_next_best_is_chosen)
 	 * and its GUIDs, ports, 9 numbers, a link layer, a GID and a P_Key
 	 */
 	assert_int_equal(n, 1 + 2 + 1 + 4 * 2 + 2 * 2 + 1 + 11 * 2 + 1);
-}
-
-TEST(every_call_of_an_opening_may_fail)
-{
-	unsigned n;
-	int fd;
-
-	run_line("mlx5_0/1 active");
 	for (n = 1;; n++) {
 		fake_fail_call(n, EACCES);
-		errno = 0;
-		fd = umad_open_port(NULL, 0);
+		ret = umad_get_smi_gsi_pairs(pairs, 4);
 		if (!fake_failed())
 			break;
-		if (fd >= 0) {
-			assert_int_equal(umad_close_port(fd), 0);
-			continue;
-		}
-		assert_true(fd == -EOPNOTSUPP || fd == -ENODEV || fd == -EINVAL || fd == -EIO);
-		assert_int_equal(errno, fd == -EIO ? EACCES : -fd);
+		/* a port without link_layer is InfiniBand */
+		assert_true(n == 1 ? ret == -EIO : ret == 1 || ret == 2);
 	}
 	fake_fail_call(0, 0);
-	assert_true(n > 15);
-	assert_int_equal(umad_close_port(fd), 0);
-	run_line("open any > mlx5_0/1");
+	assert_int_equal(ret, 2);
+	/* the list; of each device its type, GUIDs and ports, and twice the port's attributes
+	 */
+	assert_true(n > 1 + 2 * 30);
 }
 
 /* --- a device alone -------------------------------------------------------------- */
-
-TEST(a_device_alone_is_chosen_likewise)
-{
-	struct port_choice choice;
-
-	assert_int_equal(select_ca(NULL, &choice), -ENODEV);
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, POLLING);
-	fake_ca("mlx5_1");
-	port_is("mlx5_1", 2, ACTIVE_PORT);
-	set("mlx5_1", 2, "cap_mask", "0x400");
-	assert_int_equal(select_ca(NULL, &choice), 0);
-	assert_string_equal(choice.ca_name, "mlx5_1");
-	assert_int_equal(select_ca("mlx5_0", &choice), 0);
-	assert_string_equal(choice.ca_name, "mlx5_0");
-	assert_int_equal(choice.portnum, 0);
-}
 
 TEST(a_device_alone_needs_a_usable_port_only_when_it_is_not_named)
 {
 	struct port_choice choice;
 
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, DISABLED);
+	assert_int_equal(select_ca(NULL, &choice), -ENODEV);
+	run_line("mlx5_0/1 disabled");
 	assert_int_equal(select_ca(NULL, &choice), -ENODEV);
 	assert_int_equal(select_ca("mlx5_0", &choice), 0);
 	assert_string_equal(choice.ca_name, "mlx5_0");
+	assert_int_equal(choice.portnum, 0);
+	run_line("mlx5_0/1 polling; mlx5_1/2 active no-sm");
+	assert_int_equal(select_ca(NULL, &choice), 0);
+	assert_string_equal(choice.ca_name, "mlx5_1");
 	fake_fail_call(1, EACCES);
 	assert_int_equal(select_ca(NULL, &choice), -EACCES);
 	fake_fail_malloc(1);
