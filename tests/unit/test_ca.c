@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+/* What a call reads of a device and its ports (ca.c), and the lists of devices (devices.c). */
+
 #include "fake.h"
+#include "kept_log.h"
 #include "test.h"
 
-#include <infiniband/umad_ext.h>
-
-#define CA    "/sys/class/infiniband/mlx5_0"
+#define CLASS "/sys/class/infiniband"
+#define CA    CLASS "/mlx5_0"
 #define PORT1 CA "/ports/1"
 
 static int setup(void)
@@ -21,6 +23,7 @@ FIXTURE(setup, fake_teardown);
 
 static umad_ca_t ca;
 static umad_port_t port;
+static __be64 guids[20];
 
 /* Of an attribute of the CA. */
 static const char *path_of(const char *name)
@@ -31,102 +34,177 @@ static const char *path_of(const char *name)
 	return path;
 }
 
-TEST(a_device_is_read_whole)
-{
-	fake_port("mlx5_0", 3, 0x00a00b13);
-	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
-	assert_string_equal(ca.ca_name, "mlx5_0");
-	assert_int_equal(ca.node_type, 1);
-	assert_int_equal(ca.numports, 3);
-	assert_string_equal(ca.fw_ver, "20.31.1014");
-	assert_string_equal(ca.ca_type, "MT4123");
-	assert_string_equal(ca.hw_ver, "0");
-	assert_true(ca.node_guid == htobe64(0x0002c90300a00b10));
-	assert_true(ca.system_guid == htobe64(0x0002c90300a00b13));
-	assert_non_null(ca.ports[1]);
-	assert_non_null(ca.ports[3]);
-	assert_null(ca.ports[0]);
-	assert_null(ca.ports[2]);
-	assert_int_equal(ca.ports[3]->portnum, 3);
-	assert_int_equal(umad_release_ca(&ca), 0);
-}
+/* --- rows ----------------------------------------------------------------------- */
 
-TEST(a_port_is_read_whole)
+/*
+ * Files of mlx5_0 are changed, as in "fw_ver=1.2; ports/1/rate-", which removes the second one,
+ * or "rate/", which makes it a folder: it is there, but cannot be read. Then umad_get_ca() and
+ * umad_get_port() read these values; NULL: those that fake_ca() and fake_port() have written.
+ */
+static const struct values_row {
+	const char *behaviour, *changes, *device, *port;
+} rows[] = {
+	{"a device and a port are read whole", "", NULL, NULL},
+	{"optional attributes may be missing",
+	 "fw_ver-; hw_rev-; hca_type-; ports/1/rate-; ports/1/link_layer-",
+	 "type 1 ports 1 fw '' hw '' '' guid 2c90300a00b10 system 2c90300a00b13",
+	 "lid 2b lmc 1 sm 1/3 state 4/5 rate 0 cap 2651e848 IB "
+	 "fe80000000000000:2c90300a00b11 pkeys ffff 7fff"},
+	/* as the rate of a port without a transceiver */
+	{"optional attributes may be unreadable",
+	 "fw_ver/; hw_rev/; hca_type/; ports/1/rate/; ports/1/link_layer/",
+	 "type 1 ports 1 fw '' hw '' '' guid 2c90300a00b10 system 2c90300a00b13",
+	 "lid 2b lmc 1 sm 1/3 state 4/5 rate 0 cap 2651e848 IB "
+	 "fe80000000000000:2c90300a00b11 pkeys ffff 7fff"},
+	{"attributes may end without a newline",
+	 "node_type=2: switch; node_guid=0002:c903:00a0:0b11; fw_ver=1.2; ports/1/lid=0x2c; "
+	 "ports/1/gids/0=fe80:0000:0000:0001:0002:c903:00a0:0b11; ports/1/pkeys/1=0x7ffe; "
+	 "ports/1/link_layer=Ethernet",
+	 "type 2 ports 1 fw '1.2' hw '0' 'MT4123' guid 2c90300a00b11 system 2c90300a00b13",
+	 "lid 2c lmc 1 sm 1/3 state 4/5 rate 100 cap 2651e848 Ethernet "
+	 "fe80000000000001:2c90300a00b11 pkeys ffff 7ffe"},
+	{"long texts are cut to their member",
+	 "fw_ver=1234567890123456789012345\n; hca_type=123456789012345678901234567890123456789"
+	 "0\n; ports/1/link_layer=1234567890123456789012345\n",
+	 "type 1 ports 1 fw '1234567890123456789' hw '0' "
+	 "'123456789012345678901234567890123456789' guid 2c90300a00b10 system 2c90300a00b13",
+	 "lid 2b lmc 1 sm 1/3 state 4/5 rate 100 cap 2651e848 1234567890123456789 "
+	 "fe80000000000000:2c90300a00b11 pkeys ffff 7fff"},
+	{"a soft RoCE device is read whole",
+	 "hw_rev-; hca_type-; fw_ver=\n; ports/1/link_layer=Ethernet\n; ports/1/lid=0x0\n; "
+	 "ports/1/rate=10 Gb/sec (1X FDR10)\n; ports/1/pkeys/1-",
+	 "type 1 ports 1 fw '' hw '' '' guid 2c90300a00b10 system 2c90300a00b13",
+	 "lid 0 lmc 1 sm 1/3 state 4/5 rate 10 cap 2651e848 Ethernet "
+	 "fe80000000000000:2c90300a00b11 pkeys ffff"},
+	{"P_Keys end at the first that is not there",
+	 "ports/1/pkeys/5=1; ports/1/pkeys/70000=1; ports/1/pkeys/-1=1; ports/1/pkeys/a=1",
+	 NULL, NULL},
+};
+
+static void run_row(const struct values_row *row)
 {
+	char changes[512], text[256], *rest = changes, *change, *end;
+	const char *path;
+	int length;
+
+	strcpy(changes, row->changes);
+	while ((change = strsep(&rest, ";")) && *change) {
+		change += strspn(change, " ");
+		end = strchr(change, '=');
+		if (!end)
+			end = change + strlen(change) - 1;
+		text[0] = *end;
+		*end = '\0';
+		path = path_of(change);
+		if (text[0] == '=') {
+			fake_file(path, "%s", end + 1);
+			continue;
+		}
+		fake_remove(path);
+		if (text[0] == '/')
+			fake_dir(path);
+	}
+	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
+	snprintf(text, sizeof(text),
+		 "type %u ports %d fw '%s' hw '%s' '%s' guid %llx system %llx", ca.node_type,
+		 ca.numports, ca.fw_ver, ca.hw_ver, ca.ca_type,
+		 (unsigned long long)be64toh(ca.node_guid),
+		 (unsigned long long)be64toh(ca.system_guid));
+	assert_string_equal(ca.ca_name, "mlx5_0");
+	assert_string_equal(text, row->device
+					  ? row->device
+					  : "type 1 ports 1 fw '20.31.1014' hw '0' 'MT4123' "
+					    "guid 2c90300a00b10 system 2c90300a00b13");
 	assert_int_equal(umad_get_port("mlx5_0", 1, &port), 0);
-	assert_string_equal(port.ca_name, "mlx5_0");
-	assert_int_equal(port.portnum, 1);
-	assert_int_equal(port.base_lid, 0x2b);
-	assert_int_equal(port.lmc, 1);
-	assert_int_equal(port.sm_lid, 1);
-	assert_int_equal(port.sm_sl, 3);
-	assert_int_equal(port.state, 4);
-	assert_int_equal(port.phys_state, 5);
-	assert_int_equal(port.rate, 100);
-	assert_true(port.capmask == htobe32(0x2651e848));
-	assert_true(port.gid_prefix == htobe64(0xfe80000000000000));
-	assert_true(port.port_guid == htobe64(0x0002c90300a00b11));
-	assert_string_equal(port.link_layer, "InfiniBand");
-	assert_int_equal(port.pkeys_size, 2);
-	assert_int_equal(port.pkeys[0], 0xffff);
-	assert_int_equal(port.pkeys[1], 0x7fff);
+	for (int i = 0; i < 2; i++) {
+		const umad_port_t *read = i ? ca.ports[1] : &port;
+
+		assert_string_equal(read->ca_name, "mlx5_0");
+		assert_int_equal(read->portnum, 1);
+		length = snprintf(text, sizeof(text),
+				  "lid %x lmc %u sm %x/%u state %u/%u rate %u cap %x %s "
+				  "%llx:%llx pkeys",
+				  read->base_lid, read->lmc, read->sm_lid, read->sm_sl,
+				  read->state, read->phys_state, read->rate,
+				  be32toh(read->capmask), read->link_layer,
+				  (unsigned long long)be64toh(read->gid_prefix),
+				  (unsigned long long)be64toh(read->port_guid));
+		for (unsigned j = 0; j < read->pkeys_size; j++)
+			length += sprintf(text + length, " %x", read->pkeys[j]);
+		assert_string_equal(text, row->port ? row->port
+						    : "lid 2b lmc 1 sm 1/3 state 4/5 rate 100 "
+						      "cap 2651e848 InfiniBand "
+						      "fe80000000000000:2c90300a00b11 "
+						      "pkeys ffff 7fff");
+	}
+	assert_int_equal(umad_release_ca(&ca), 0);
 	assert_int_equal(umad_release_port(&port), 0);
 }
 
-TEST(the_default_device_and_port_are_chosen)
+TEST_ROWS(run_row, rows);
+
+/* --- a device and its ports ------------------------------------------------------- */
+
+TEST(a_rate_is_its_whole_number_or_0)
 {
-	__be64 guids[2];
-
-	fake_ca("mlx5_1");
-	fake_port("mlx5_1", 2, 7);
-	fake_file(PORT1 "/state", "1: DOWN\n");
-	assert_int_equal(umad_get_ca(NULL, &ca), 0);
-	assert_string_equal(ca.ca_name, "mlx5_1");
-	umad_release_ca(&ca);
-	assert_int_equal(umad_get_port(NULL, 0, &port), 0);
-	assert_string_equal(port.ca_name, "mlx5_1");
-	assert_int_equal(port.portnum, 2);
-	umad_release_port(&port);
-	assert_int_equal(umad_get_ca_portguids(NULL, guids, 2), -ENOMEM);
-}
-
-/* Or there, but not readable, as the rate of a port without a transceiver. */
-TEST(optional_attributes_may_be_missing)
-{
-	static const char *const names[] = {"fw_ver", "hw_rev", "hca_type", "ports/1/rate",
-					    "ports/1/link_layer"};
-
-	for (int unreadable = 0; unreadable < 2; unreadable++) {
-		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-			fake_remove(path_of(names[i]));
-			if (unreadable)
-				fake_dir(path_of(names[i]));
-		}
-		assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
-		assert_string_equal(ca.fw_ver, "");
-		assert_string_equal(ca.hw_ver, "");
-		assert_string_equal(ca.ca_type, "");
-		assert_int_equal(ca.ports[1]->rate, 0);
-		assert_string_equal(ca.ports[1]->link_layer, "IB");
-		umad_release_ca(&ca);
-	}
-}
-
-TEST(required_attributes_may_not)
-{
-	static const char *const names[] = {
-		"node_guid",      "sys_image_guid",         "ports",
-		"ports/1/lid",    "ports/1/sm_lid",         "ports/1/sm_sl",
-		"ports/1/state",  "ports/1/lid_mask_count", "ports/1/cap_mask",
-		"ports/1/gids/0", "ports/1/phys_state",     "ports/1/pkeys",
+	static const struct {
+		const char *content;
+		unsigned rate;
+	} rates[] = {
+		{"400 Gb/sec (4X NDR)\n", 400},
+		{"2.5 Gb/sec (1X SDR)\n", 2},
+		{"", 0},
+		{"rubbish\n", 0},
+		{"99999999999999999999\n", 0},
+		{"-1\n", 0},
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		fake_remove(path_of(names[i]));
-		assert_errno(assert_int_equal(umad_get_ca("mlx5_0", &ca), -EIO), ENOENT);
-		assert_int_equal(fake_teardown(), 0);
-		assert_int_equal(setup(), 0);
+	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+		fake_file(PORT1 "/rate", "%s", rates[i].content);
+		assert_int_equal(umad_get_port("mlx5_0", 1, &port), 0);
+		assert_int_equal(port.rate, rates[i].rate);
+		umad_release_port(&port);
 	}
+}
+
+/* umad_get_ca() fails, and leaves nothing to free. */
+static void cannot_be_read(int error)
+{
+	memset(&ca, 0xa5, sizeof(ca));
+	assert_errno(assert_int_equal(umad_get_ca("mlx5_0", &ca), -EIO), error);
+	for (int i = 0; i < UMAD_CA_MAX_PORTS; i++)
+		assert_null(ca.ports[i]);
+	assert_int_equal(umad_release_ca(&ca), 0);
+}
+
+TEST(required_attributes_may_not_be_missing)
+{
+	/* port 1 has been read when port 2 fails */
+	static const char *const names[] = {
+		"node_guid",      "sys_image_guid",         "ports/2/phys_state",
+		"ports/1/lid",    "ports/1/sm_lid",         "ports/1/sm_sl",
+		"ports/1/state",  "ports/1/lid_mask_count", "ports/1/cap_mask",
+		"ports/1/gids/0", "ports/2/cap_mask",       "ports/1/pkeys",
+		"ports/1/pkeys/0"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		fake_ca("mlx5_0");
+		fake_port("mlx5_0", 1, 1);
+		fake_port("mlx5_0", 2, 2);
+		fake_remove(path_of(names[i]));
+		cannot_be_read(ENOENT);
+		if (names[i][0] == 'p') {
+			memset(&port, 0xa5, sizeof(port));
+			assert_errno(assert_int_equal(
+					     umad_get_port("mlx5_0", names[i][6] - '0', &port),
+					     -EIO),
+				     ENOENT);
+			assert_null(port.pkeys);
+			assert_int_equal(umad_release_port(&port), 0);
+		}
+	}
+	fake_remove(CA "/ports");
+	cannot_be_read(ENOENT);
 }
 
 TEST(attributes_that_make_no_sense_fail_the_call)
@@ -137,115 +215,57 @@ TEST(attributes_that_make_no_sense_fail_the_call)
 					       "99999999999999999999999999999999\n"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		fake_ca("mlx5_0");
+		fake_port("mlx5_0", 1, 1);
 		for (size_t j = 0; j < sizeof(contents) / sizeof(*contents); j++) {
 			fake_file(path_of(names[i]), "%s", contents[j]);
-			assert_fails(umad_get_ca("mlx5_0", &ca), EIO);
+			cannot_be_read(EIO);
 		}
-		assert_int_equal(fake_teardown(), 0);
-		assert_int_equal(setup(), 0);
 	}
-}
-
-TEST(long_texts_are_cut_to_their_member)
-{
-	fake_file(CA "/fw_ver", "%0100d\n", 1);
-	fake_file(CA "/hca_type", "%0100d\n", 1);
-	fake_file(PORT1 "/link_layer", "%0100d\n", 1);
-	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
-	assert_int_equal(strlen(ca.fw_ver), 19);
-	assert_int_equal(strlen(ca.ca_type), 39);
-	assert_int_equal(strlen(ca.ports[1]->link_layer), 19);
-	umad_release_ca(&ca);
-}
-
-static char first_message[128];
-
-static void note_first(enum umad_log_level level, const char *text, void *user)
-{
-	(void)user;
-	if (!first_message[0])
-		snprintf(first_message, sizeof(first_message), "%d %s", level, text);
+	/* no 16 bits */
+	fake_file(PORT1 "/pkeys/1", "0x10000\n");
+	assert_fails(umad_get_port("mlx5_0", 1, &port), EIO);
+	assert_null(port.pkeys);
+	assert_int_equal(port.pkeys_size, 0);
 }
 
 /* ca.ports[] ends at port 9. */
 TEST(ports_that_do_not_fit_fail_umad_get_ca_and_no_other_call)
 {
-	struct umad_ca_pair pair;
-	__be64 guids[20];
-
 	for (int i = 1; i <= 12; i++)
 		fake_port("mlx5_0", i, (uint32_t)i);
-	first_message[0] = '\0';
-	umad_set_log_hook(note_first, NULL);
-	assert_errno(assert_int_equal(umad_get_ca("mlx5_0", &ca), -EIO), EOVERFLOW);
-	umad_set_log_hook(NULL, NULL);
-	assert_string_equal(first_message, "0 mlx5_0: 12 ports; umad_get_ca() can hold 9");
+	keep_log(0);
+	cannot_be_read(EOVERFLOW);
+	end_log();
+	assert_int_equal(kept.level, UMAD_LOG_WARNING);
+	assert_string_equal(kept.text, "mlx5_0: 12 ports; umad_get_ca() can hold 9");
 	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 20), 13);
 	assert_true(be64toh(guids[12]) == 0x0002c9030000000c);
 	fake_file(PORT1 "/state", "1: DOWN\n");
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(umad_get_port(i ? NULL : "mlx5_0", 12, &port), 0);
-		assert_int_equal(port.portnum, 12);
-		umad_release_port(&port);
-		assert_int_equal(umad_get_port(i ? NULL : "mlx5_0", 0, &port), 0);
-		assert_int_equal(port.portnum, 2);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(umad_get_port(i % 2 ? NULL : "mlx5_0", i / 2 * 12, &port), 0);
+		assert_int_equal(port.portnum, i / 2 ? 12 : 2);
 		umad_release_port(&port);
 	}
-	assert_int_equal(umad_get_smi_gsi_pairs(&pair, 1), 1);
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 12, &pair, 1), 0);
-	assert_int_equal(pair.gsi_preferred_port, 12);
 	for (int i = 10; i <= 12; i++) {
-		char path[64];
+		char name[16];
 
-		snprintf(path, sizeof(path), CA "/ports/%d", i);
-		fake_remove(path);
+		snprintf(name, sizeof(name), "ports/%d", i);
+		fake_remove(path_of(name));
 	}
 	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
 	assert_int_equal(ca.numports, 9);
 	umad_release_ca(&ca);
 }
 
-TEST(a_switch_has_port_0_only)
-{
-	__be64 guids[1];
-
-	fake_file(CA "/node_type", "2: switch\n");
-	fake_remove(CA "/ports");
-	fake_port("mlx5_0", 0, 5);
-	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
-	assert_int_equal(ca.numports, 0);
-	assert_non_null(ca.ports[0]);
-	umad_release_ca(&ca);
-	assert_int_equal(umad_get_port("mlx5_0", 0, &port), 0);
-	assert_int_equal(port.portnum, 0);
-	umad_release_port(&port);
-	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 1), 1);
-	assert_true(guids[0] == htobe64(0x0002c90300000005));
-}
-
-TEST(pkeys_end_at_the_first_that_is_not_there)
-{
-	fake_file(PORT1 "/pkeys/5", "0x1\n");
-	fake_file(PORT1 "/pkeys/70000", "0x1\n");
-	fake_file(PORT1 "/pkeys/-1", "0x1\n");
-	fake_file(PORT1 "/pkeys/rubbish", "0x1\n");
-	assert_int_equal(umad_get_port("mlx5_0", 1, &port), 0);
-	assert_int_equal(port.pkeys_size, 2);
-	umad_release_port(&port);
-	fake_remove(PORT1 "/pkeys/0");
-	assert_errno(assert_int_equal(umad_get_port("mlx5_0", 1, &port), -EIO), ENOENT);
-	assert_null(port.pkeys);
-}
-
 TEST(there_may_be_65535_pkeys_and_no_more)
 {
 	char path[128];
 
-	for (int i = 0; i < 65537; i++) {
-		snprintf(path, sizeof(path), PORT1 "/pkeys/%d", i);
+	for (int i = 2; i < 65537; i++) {
 		/* a link is faster to make than a file */
-		if (i > 1)
-			fake_link(path, "1");
+		snprintf(path, sizeof(path), PORT1 "/pkeys/%d", i);
+		fake_link(path, "1");
 	}
 	assert_int_equal(umad_get_port("mlx5_0", 1, &port), 0);
 	assert_int_equal(port.pkeys_size, 65535);
@@ -253,83 +273,124 @@ TEST(there_may_be_65535_pkeys_and_no_more)
 	umad_release_port(&port);
 }
 
-TEST(port_guids_come_by_port_number)
+/* The ports that umad_get_ca() and umad_get_ca_portguids() find; port N has the GUID N. */
+static void has_ports(const char *ca_name, const char *ports)
 {
-	__be64 guids[4] = {1, 1, 1, 1};
+	const int count = (int)strlen(ports);
 
-	fake_port("mlx5_0", 3, 0x00a00b13);
-	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 4), 4);
-	assert_true(guids[0] == 0);
-	assert_true(guids[1] == htobe64(0x0002c90300a00b11));
-	assert_true(guids[2] == 0);
-	assert_true(guids[3] == htobe64(0x0002c90300a00b13));
-	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 3), -ENOMEM);
-	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 0), -ENOMEM);
-	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, -1), -ENOMEM);
-	assert_int_equal(umad_get_ca_portguids("mlx5_0", NULL, 0), 0);
+	assert_int_equal(umad_get_ca(ca_name, &ca), 0);
+	assert_int_equal(ca.numports, count - 1);
+	memset(guids, 7, sizeof(guids));
+	assert_int_equal(umad_get_ca_portguids(ca_name, guids, count), count);
+	for (int i = 0; i < UMAD_CA_MAX_PORTS; i++) {
+		const bool has = i < count && ports[i] == '+';
+
+		assert_true(has == (ca.ports[i] != NULL));
+		if (has)
+			assert_int_equal(ca.ports[i]->portnum, i);
+		if (i < count)
+			assert_true(guids[i] ==
+				    (has ? htobe64(0x0002c90300000000 + (unsigned)i) : 0));
+	}
+	/* the array is not longer */
+	assert_true(guids[count] == 0x0707070707070707);
+	for (int max = -1; max < count; max++)
+		assert_fails(umad_get_ca_portguids(ca_name, guids, max), ENOMEM);
+	assert_int_equal(umad_get_ca_portguids(ca_name, NULL, 0), 0);
+	umad_release_ca(&ca);
+}
+
+TEST(ports_come_by_their_number)
+{
+	fake_remove(PORT1);
+	has_ports("mlx5_0", "-");
+	fake_port("mlx5_0", 1, 1);
+	has_ports("mlx5_0", "-+");
+	fake_port("mlx5_0", 3, 3);
+	has_ports("mlx5_0", "-+-+");
+	has_ports(NULL, "-+-+");
 	fake_remove(CA "/ports/3/gids/0");
 	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 4), -EIO);
+	/* a switch */
+	fake_file(CA "/node_type", "2: switch\n");
+	fake_remove(CA "/ports");
+	fake_port("mlx5_0", 0, 0);
+	has_ports("mlx5_0", "+");
+	assert_int_equal(umad_get_port("mlx5_0", 0, &port), 0);
+	assert_int_equal(port.portnum, 0);
+	umad_release_port(&port);
+}
+
+TEST(the_default_device_and_port_are_chosen)
+{
+	fake_ca("mlx5_1");
+	fake_port("mlx5_1", 2, 2);
+	fake_file(PORT1 "/state", "1: DOWN\n");
+	has_ports(NULL, "--+");
+	assert_string_equal(ca.ca_name, "mlx5_1");
+	assert_int_equal(umad_get_port(NULL, 0, &port), 0);
+	assert_string_equal(port.ca_name, "mlx5_1");
+	assert_int_equal(port.portnum, 2);
+	umad_release_port(&port);
 }
 
 TEST(what_is_not_there_is_no_device)
 {
-	static const char *const names[] = {"mlx5_9",  "",
-					    "..",      "../infiniband/mlx5_0",
-					    "mlx5_0/", "a_name_that_is_far_too_long"};
-	__be64 guids[2];
+	static const char *const names[] = {"mlx5_9",
+					    "",
+					    "..",
+					    "../infiniband/mlx5_0",
+					    "mlx5_0/",
+					    NULL,
+					    "a_name_that_is_far_too_long"};
 
+	assert_errno(assert_int_equal(umad_get_port("mlx5_0", 2, &port), -EIO), ENOENT);
+	fake_file(CA "/node_type", "4: RNIC\n");
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		assert_fails(umad_get_ca(names[i], &ca), ENODEV);
-		assert_int_equal(umad_get_port(names[i], 1, &port), -ENODEV);
-		assert_int_equal(umad_get_port(names[i], 0, &port), -ENODEV);
-		assert_int_equal(umad_get_ca_portguids(names[i], guids, 2), -ENODEV);
+		assert_fails(umad_get_port(names[i], 1, &port), ENODEV);
+		assert_fails(umad_get_port(names[i], 0, &port), ENODEV);
+		assert_fails(umad_get_ca_portguids(names[i], guids, 2), ENODEV);
 	}
-	assert_errno(assert_int_equal(umad_get_port("mlx5_0", 2, &port), -EIO), ENOENT);
 }
 
 TEST(a_device_of_another_kind_is_found_only_by_its_name)
 {
 	static const char *const kinds[] = {"4: RNIC\n", "5: usNIC\n", "7: <unknown>\n"};
-	__be64 guids[2];
 
+	fake_port("mlx5_0", 1, 1);
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		fake_file(CA "/node_type", "%s", kinds[i]);
-		assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
+		has_ports("mlx5_0", "-+");
 		assert_int_equal(ca.node_type, (unsigned)(kinds[i][0] - '0'));
-		umad_release_ca(&ca);
-		assert_int_equal(umad_get_port("mlx5_0", 1, &port), 0);
-		umad_release_port(&port);
-		assert_int_equal(umad_get_port("mlx5_0", 0, &port), 0);
-		assert_int_equal(port.portnum, 1);
-		umad_release_port(&port);
-		assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 2), 2);
+		for (int portnum = 0; portnum < 2; portnum++) {
+			assert_int_equal(umad_get_port("mlx5_0", portnum, &port), 0);
+			assert_int_equal(port.portnum, 1);
+			umad_release_port(&port);
+			assert_fails(umad_get_port(NULL, portnum, &port), ENODEV);
+		}
 		assert_fails(umad_get_ca(NULL, &ca), ENODEV);
-		assert_fails(umad_get_port(NULL, 1, &port), ENODEV);
 		assert_fails(umad_get_ca_portguids(NULL, guids, 2), ENODEV);
 	}
 }
 
-TEST(bad_arguments_are_refused)
+TEST(bad_arguments_are_refused_and_releasing_twice_does_no_harm)
 {
-	assert_int_equal(umad_get_ca("mlx5_0", NULL), -EINVAL);
-	assert_int_equal(umad_get_port("mlx5_0", 1, NULL), -EINVAL);
+	assert_fails(umad_get_ca("mlx5_0", NULL), EINVAL);
+	assert_fails(umad_get_port("mlx5_0", 1, NULL), EINVAL);
 	assert_fails(umad_get_port("mlx5_0", -1, &port), EINVAL);
-	assert_int_equal(umad_release_ca(NULL), -ENODEV);
-	assert_int_equal(umad_release_port(NULL), -ENODEV);
-}
-
-TEST(releasing_twice_or_nothing_does_no_harm)
-{
-	ca = (umad_ca_t){0};
-	port = (umad_port_t){0};
-	assert_int_equal(umad_release_ca(&ca), 0);
-	assert_int_equal(umad_release_port(&port), 0);
+	assert_fails(umad_release_ca(NULL), ENODEV);
+	assert_fails(umad_release_port(NULL), ENODEV);
 	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
-	assert_int_equal(umad_release_ca(&ca), 0);
-	assert_int_equal(umad_release_ca(&ca), 0);
 	assert_int_equal(umad_get_port("mlx5_0", 1, &port), 0);
-	assert_int_equal(umad_release_port(&port), 0);
-	assert_int_equal(umad_release_port(&port), 0);
+	for (int i = 0; i < 3; i++) {
+		if (i == 2) {
+			ca = (umad_ca_t){0};
+			port = (umad_port_t){0};
+		}
+		assert_int_equal(umad_release_ca(&ca), 0);
+		assert_int_equal(umad_release_port(&port), 0);
+	}
 }
 
 static unsigned vanish_in;
@@ -341,206 +402,281 @@ static void vanish(const char *path)
 		fake_remove(CA);
 }
 
-static void refuse_message(enum umad_log_level level, const char *text, void *user)
-{
-	(void)level;
-	(void)user;
-	fail_msg("%s", text);
-}
-
 TEST(a_device_may_vanish_at_any_moment)
 {
-	unsigned n, complete = 0;
+	unsigned n = 0, complete = 0;
+	bool vanished;
 	int ret;
 
 	/* a removed port has no P_Keys, and is no reason for a warning */
-	umad_set_log_hook(refuse_message, NULL);
-	fake_before_open(vanish);
-	for (n = 1;; n++) {
-		vanish_in = n;
+	keep_log(0);
+	do {
+		fake_ca("mlx5_0");
+		fake_port("mlx5_0", 1, 1);
+		vanish_in = ++n;
+		fake_before_open(vanish);
 		ret = umad_get_ca("mlx5_0", &ca);
-		if (vanish_in)
-			break;
-		assert_true(ret == 0 || ret == -ENODEV || ret == -EIO);
+		fake_before_open(NULL);
+		vanished = !vanish_in;
+		assert_true(ret == 0 || (vanished && (ret == -ENODEV || ret == -EIO)));
 		/* all P_Keys or an error: a removed port does not truncate the table */
 		if (!ret)
 			assert_int_equal(ca.ports[1]->pkeys_size, 2);
-		complete += ret == 0;
+		complete += vanished && ret == 0;
 		umad_release_ca(&ca);
-		assert_int_equal(fake_teardown(), 0);
-		assert_int_equal(setup(), 0);
-		fake_before_open(vanish);
-	}
-	assert_int_equal(ret, 0);
+	} while (vanished);
+	end_log();
+	assert_int_equal(kept.count, 0);
 	assert_true(n > 15);
 	assert_int_equal(complete, 1);
-	umad_set_log_hook(NULL, NULL);
-	umad_release_ca(&ca);
-}
-
-TEST(a_pkey_that_16_bits_cannot_hold_fails_the_call)
-{
-	fake_file(PORT1 "/pkeys/1", "0x10000\n");
-	assert_fails(umad_get_port("mlx5_0", 1, &port), EIO);
-	assert_null(port.pkeys);
-	assert_int_equal(port.pkeys_size, 0);
-	fake_file(PORT1 "/pkeys/1", "0xffff\n");
-	assert_int_equal(umad_get_port("mlx5_0", 1, &port), 0);
-	assert_int_equal(port.pkeys[1], 0xffff);
-	umad_release_port(&port);
-}
-
-TEST(attributes_may_end_without_a_newline)
-{
-	static const struct {
-		const char *name, *content;
-	} rows[] = {
-		{"node_type", "1: CA"},
-		{"node_guid", "0002:c903:00a0:0b10"},
-		{"fw_ver", "1.2"},
-		{"ports/1/lid", "0x2b"},
-		{"ports/1/gids/0", "fe80:0000:0000:0000:0002:c903:00a0:0b11"},
-		{"ports/1/pkeys/1", "0x7fff"},
-		{"ports/1/link_layer", "Ethernet"},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		fake_file(path_of(rows[i].name), "%s", rows[i].content);
-	}
-	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
-	assert_true(ca.node_guid == htobe64(0x0002c90300a00b10));
-	assert_string_equal(ca.fw_ver, "1.2");
-	assert_int_equal(ca.ports[1]->base_lid, 0x2b);
-	assert_true(ca.ports[1]->port_guid == htobe64(0x0002c90300a00b11));
-	assert_int_equal(ca.ports[1]->pkeys[1], 0x7fff);
-	assert_string_equal(ca.ports[1]->link_layer, "Ethernet");
-	umad_release_ca(&ca);
-}
-
-TEST(a_rate_is_its_whole_number_or_0)
-{
-	static const struct {
-		const char *content;
-		unsigned rate;
-	} rows[] = {
-		{"400 Gb/sec (4X NDR)\n", 400},
-		{"2.5 Gb/sec (1X SDR)\n", 2},
-		{"", 0},
-		{"rubbish\n", 0},
-		{"-1\n", 0},
-		{"99999999999999999999\n", 0},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		fake_file(PORT1 "/rate", "%s", rows[i].content);
-		assert_int_equal(umad_get_port("mlx5_0", 1, &port), 0);
-		assert_int_equal(port.rate, rows[i].rate);
-		umad_release_port(&port);
-	}
-}
-
-TEST(a_soft_roce_device_is_read_whole)
-{
-	fake_remove(CA "/hw_rev");
-	fake_remove(CA "/hca_type");
-	fake_file(CA "/fw_ver", "\n");
-	fake_file(PORT1 "/link_layer", "Ethernet\n");
-	fake_file(PORT1 "/lid", "0x0\n");
-	fake_file(PORT1 "/rate", "10 Gb/sec (1X FDR10)\n");
-	fake_remove(PORT1 "/pkeys/1");
-	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
-	assert_string_equal(ca.fw_ver, "");
-	assert_int_equal(ca.ports[1]->base_lid, 0);
-	assert_int_equal(ca.ports[1]->rate, 10);
-	assert_int_equal(ca.ports[1]->pkeys_size, 1);
-	assert_string_equal(ca.ports[1]->link_layer, "Ethernet");
-	umad_release_ca(&ca);
-}
-
-TEST(a_device_may_have_no_ports)
-{
-	__be64 guids[2] = {1, 1};
-
-	fake_remove(PORT1);
-	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
-	assert_int_equal(ca.numports, 0);
-	for (int i = 0; i < UMAD_CA_MAX_PORTS; i++)
-		assert_null(ca.ports[i]);
-	umad_release_ca(&ca);
-	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 2), 1);
-	assert_true(guids[0] == 0);
-	assert_true(guids[1] == 1);
-}
-
-TEST(port_guids_of_the_default_device)
-{
-	__be64 guids[2];
-
-	assert_int_equal(umad_get_ca_portguids(NULL, guids, 2), 2);
-	assert_true(guids[1] == htobe64(0x0002c90300a00b11));
-	assert_int_equal(umad_get_ca_portguids(NULL, NULL, 0), 0);
-	fake_remove(CA);
-	assert_fails(umad_get_ca_portguids(NULL, guids, 2), ENODEV);
-}
-
-TEST(port_guids_stay_within_the_array)
-{
-	__be64 guids[3] = {7, 7, 7};
-
-	assert_fails(umad_get_ca_portguids("mlx5_0", guids, 1), ENOMEM);
-	assert_true(guids[1] == 7);
-	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 2), 2);
-	assert_true(guids[2] == 7);
-}
-
-TEST(after_an_error_there_is_nothing_to_free)
-{
-	/* port 1 has been read when port 2 fails */
-	fake_port("mlx5_0", 2, 2);
-	fake_remove(CA "/ports/2/cap_mask");
-	memset(&ca, 0xa5, sizeof(ca));
-	assert_int_equal(umad_get_ca("mlx5_0", &ca), -EIO);
-	for (int i = 0; i < UMAD_CA_MAX_PORTS; i++)
-		assert_null(ca.ports[i]);
-	assert_int_equal(umad_release_ca(&ca), 0);
-	memset(&port, 0xa5, sizeof(port));
-	assert_int_equal(umad_get_port("mlx5_0", 2, &port), -EIO);
-	assert_null(port.pkeys);
-	assert_int_equal(umad_release_port(&port), 0);
-}
-
-static unsigned messages;
-static char last_message[256];
-
-static void note(enum umad_log_level level, const char *text, void *user)
-{
-	(void)user;
-	assert_int_equal(level, UMAD_LOG_INFO);
-	snprintf(last_message, sizeof(last_message), "%s", text);
-	messages++;
-	errno = EBUSY;
 }
 
 TEST(why_a_call_failed_is_logged_when_wanted)
 {
-	messages = 0;
-	umad_set_log_hook(note, NULL);
 	for (int level = 0; level < 2; level++) {
-		umad_debug(level);
+		keep_log(level);
 		assert_fails(umad_get_ca("mlx5_9", &ca), ENODEV);
-		assert_int_equal(messages, level);
+		assert_int_equal(kept.count, level);
 	}
-	assert_non_null(strstr(last_message, "mlx5_9"));
+	assert_int_equal(kept.level, UMAD_LOG_INFO);
+	assert_non_null(strstr(kept.text, "mlx5_9"));
 	assert_errno(assert_int_equal(umad_get_port("mlx5_0", 7, &port), -EIO), ENOENT);
 	/* the file, then the port */
-	assert_int_equal(messages, 3);
-	assert_non_null(strstr(last_message, "mlx5_0"));
+	assert_int_equal(kept.count, 3);
+	assert_non_null(strstr(kept.text, "mlx5_0"));
 	assert_int_equal(umad_get_port("mlx5_9", 0, &port), -ENODEV);
 	fake_remove(CA);
 	assert_int_equal(umad_get_ca(NULL, &ca), -ENODEV);
 	assert_int_equal(umad_get_port(NULL, 0, &port), -ENODEV);
 	/* one for each call, and four of choice_log(): mlx5_9, and that no port is chosen */
-	assert_int_equal(messages, 10);
-	umad_debug(0);
-	umad_set_log_hook(NULL, NULL);
+	assert_int_equal(kept.count, 10);
+	end_log();
+}
+
+/* --- lists of devices ----------------------------------------------------------- */
+
+#define LIST_TEST(name) TEST_WITH(name, fake_setup, fake_teardown)
+
+static void make_device(const char *name, const char *type)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), CLASS "/%s/node_type", name);
+	fake_file(path, "%s\n", type);
+}
+
+static void make_cas(int count)
+{
+	char name[16];
+
+	for (int i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "mlx5_%d", i);
+		make_device(name, "1: CA");
+	}
+}
+
+/* The names of the list, each with a blank behind it. */
+static const char *names_of(const struct umad_device_node *node)
+{
+	static char names[256];
+
+	for (names[0] = '\0'; node; node = node->next)
+		strcat(strcat(names, node->ca_name), " ");
+	return names;
+}
+
+/* Both lists have these names. */
+static void lists(const char *expected)
+{
+	struct umad_device_node *list, nodes[8];
+	char names[8][UMAD_CA_NAME_LEN];
+	int count = umad_get_cas_names(names, 8);
+
+	for (int i = 0; i < count; i++)
+		nodes[i] = (struct umad_device_node){i + 1 < count ? &nodes[i + 1] : NULL,
+						     names[i]};
+	assert_string_equal(names_of(count ? nodes : NULL), expected);
+	errno = EBUSY;
+	list = umad_get_ca_device_list();
+	assert_int_equal(errno, 0);
+	assert_string_equal(names_of(list), expected);
+	umad_free_ca_device_list(list);
+}
+
+/* Makes a device for the list, and removes it then. */
+static void vanish_listed(const char *path)
+{
+	if (!strcmp(path, CLASS))
+		make_device("mlx5_1", "1: CA");
+	if (!strcmp(path, CLASS "/mlx5_1/node_type"))
+		fake_remove(CLASS "/mlx5_1");
+}
+
+LIST_TEST(lists_are_sorted_and_have_infiniband_devices_alone)
+{
+	char name[256];
+
+	lists("");
+	fake_dir(CLASS);
+	lists("");
+	make_device("iw0", "4: RNIC");
+	make_device("a_name_of_20_letters", "1: CA");
+	make_device(".hidden", "1: CA");
+	/* names so long, and so many, that they would exceed any array of names */
+	for (int i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), "%0180d", i);
+		make_device(name, "1: CA");
+	}
+	fake_dir(CLASS "/empty");
+	fake_link(CLASS "/dangling", "../nowhere");
+	lists("");
+	make_cas(3);
+	make_device("a_name_of_19_letter", "3: router");
+	make_device("hfi1_0", "1: CA");
+	lists("a_name_of_19_letter hfi1_0 mlx5_0 mlx5_1 mlx5_2 ");
+	fake_before_open(vanish_listed);
+	lists("a_name_of_19_letter hfi1_0 mlx5_0 mlx5_2 ");
+}
+
+LIST_TEST(no_more_names_are_stored_than_asked_for)
+{
+	char names[3][UMAD_CA_NAME_LEN] = {"", "", "untouched"};
+
+	make_cas(3);
+	assert_int_equal(umad_get_cas_names(names, 2), 2);
+	assert_string_equal(names[1], "mlx5_1");
+	assert_string_equal(names[2], "untouched");
+	assert_int_equal(umad_get_cas_names(names, 0), 0);
+	assert_int_equal(umad_get_cas_names(NULL, 0), 0);
+	assert_fails(umad_get_cas_names(NULL, 1), EINVAL);
+	assert_fails(umad_get_cas_names(names, -1), EINVAL);
+	fake_remove(CLASS);
+	fake_file(CLASS, "no folder\n");
+	assert_errno(assert_int_equal(umad_get_cas_names(names, 1), -EIO), ENOTDIR);
+	assert_fails_null(umad_get_ca_device_list(), ENOTDIR);
+}
+
+static int length_of(const struct umad_device_node *node)
+{
+	int count = 0;
+
+	for (; node; node = node->next)
+		count++;
+	return count;
+}
+
+LIST_TEST(there_is_no_limit_to_devices_and_every_growth_may_fail)
+{
+	static char names[300][UMAD_CA_NAME_LEN];
+	struct umad_device_node *list;
+	unsigned n = 0;
+	int ret;
+
+	make_cas(300);
+	do {
+		fake_fail_malloc(++n);
+		errno = 0;
+		ret = umad_get_cas_names(names, 300);
+		assert_int_equal(ret, fake_failed() ? -ENOMEM : 300);
+		assert_int_equal(errno, fake_failed() ? ENOMEM : 0);
+	} while (ret < 0);
+	fake_fail_malloc(0);
+	assert_true(n > 2);
+	assert_string_equal(names[299], "mlx5_99");
+	list = umad_get_ca_device_list();
+	assert_int_equal(length_of(list), 300);
+	umad_free_ca_device_list(list);
+}
+
+LIST_TEST(a_device_that_cannot_be_read_is_left_out_but_the_class_must_be)
+{
+	char names[3][UMAD_CA_NAME_LEN];
+	struct umad_device_node *list;
+	unsigned n = 0;
+	int ret;
+
+	make_cas(3);
+	do {
+		n++;
+		fake_fail_call(n, EACCES);
+		errno = 0;
+		ret = umad_get_cas_names(names, 3);
+		if (ret == 3)
+			break;
+		assert_int_equal(ret, n == 1 ? -EIO : 2);
+		assert_true(n > 1 || errno == EACCES);
+		fake_fail_call(n, EACCES);
+		list = umad_get_ca_device_list();
+		assert_int_equal(errno, n == 1 ? EACCES : 0);
+		assert_int_equal(length_of(list), n == 1 ? 0 : 2);
+		umad_free_ca_device_list(list);
+	} while (ret < 3);
+	fake_fail_call(0, 0);
+	/* the list; open and read for each device */
+	assert_int_equal(n, 8);
+}
+
+LIST_TEST(sorting_orders_a_list_of_any_length_unless_the_length_is_wrong)
+{
+	static char names[300][8], wanted[8];
+	static struct umad_device_node nodes[300];
+	struct umad_device_node *head;
+
+	for (size_t length = 0; length <= 300; length += length < 7 ? 1 : 293)
+		for (int counted = 0; counted < 2; counted++) {
+			/* 7 has no factor in common with these: every number, out of order */
+			for (size_t i = 0; i < length; i++) {
+				snprintf(names[i], sizeof(names[i]), "ca%03zu",
+					 (i + 1) * (length == 7 ? 3 : 7) % length);
+				nodes[i].ca_name = names[i];
+				nodes[i].next = i + 1 < length ? &nodes[i + 1] : NULL;
+			}
+			head = length ? nodes : NULL;
+			assert_errno(
+				assert_int_equal(umad_sort_ca_device_list(&head, length + 1),
+						 EINVAL),
+				EINVAL);
+			if (length > 1)
+				assert_int_equal(umad_sort_ca_device_list(&head, length - 1),
+						 EINVAL);
+			assert_ptr_equal(head, length ? nodes : NULL);
+			assert_int_equal(umad_sort_ca_device_list(&head, counted ? length : 0),
+					 0);
+			for (size_t i = 0; i < length; i++, head = head->next) {
+				snprintf(wanted, sizeof(wanted), "ca%03zu", i);
+				assert_non_null(head);
+				assert_string_equal(head->ca_name, wanted);
+			}
+			assert_null(head);
+		}
+	assert_int_equal(umad_sort_ca_device_list(NULL, 0), EINVAL);
+	umad_free_ca_device_list(NULL);
+}
+
+LIST_TEST(the_length_of_a_ring_is_not_counted_for_ever)
+{
+	struct umad_device_node b = {NULL, "b"}, a = {&b, "a"}, *head = &b;
+
+	b.next = &a;
+	assert_int_equal(umad_sort_ca_device_list(&head, 1), EINVAL);
+	assert_int_equal(umad_sort_ca_device_list(&head, 5), EINVAL);
+	assert_ptr_equal(head, &b);
+	assert_ptr_equal(b.next, &a);
+	assert_ptr_equal(a.next, &b);
+}
+
+LIST_TEST(a_list_can_be_sorted_again_and_freed)
+{
+	struct umad_device_node *list, *reversed = NULL, *next;
+
+	make_cas(5);
+	for (list = umad_get_ca_device_list(); list; list = next) {
+		next = list->next;
+		list->next = reversed;
+		reversed = list;
+	}
+	assert_string_equal(names_of(reversed), "mlx5_4 mlx5_3 mlx5_2 mlx5_1 mlx5_0 ");
+	assert_int_equal(umad_sort_ca_device_list(&reversed, 5), 0);
+	assert_string_equal(names_of(reversed), "mlx5_0 mlx5_1 mlx5_2 mlx5_3 mlx5_4 ");
+	umad_free_ca_device_list(reversed);
 }
