@@ -4,61 +4,143 @@
 #include "sysfs.h"
 #include "test.h"
 
+#include <inttypes.h>
+#include <limits.h>
 #include <sys/stat.h>
 
 FIXTURE(fake_setup, fake_teardown);
 
-#define DIR  "/sys/class/infiniband/mlx5_0"
-#define FILE DIR "/attribute"
+#define DIR          "/sys/class/infiniband/mlx5_0"
+#define FILE         DIR "/attribute"
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-TEST(a_number_is_what_the_attribute_begins_with)
+/* --- attributes ----------------------------------------------------------------- */
+
+/* The readers with one signature: they store the value as text. */
+
+static int read_uint(char text[64])
+{
+	unsigned value = 77;
+	int ret = sysfs_read_uint(DIR, "attribute", &value);
+
+	snprintf(text, 64, "%u", value);
+	return ret;
+}
+
+static int read_text(char text[64])
+{
+	int length = sysfs_read_text(DIR, "attribute", text, 64);
+
+	return length < 0 ? length : 0;
+}
+
+static int read_guid(char text[64])
+{
+	__be64 guid = htobe64(77);
+	int ret = sysfs_read_guid(DIR, "attribute", &guid);
+
+	snprintf(text, 64, "%" PRIx64, be64toh(guid));
+	return ret;
+}
+
+static int read_gid(char text[64])
+{
+	union umad_gid gid = {.global.interface_id = htobe64(77)};
+	int ret = sysfs_read_gid(DIR, "attribute", &gid);
+
+	snprintf(text, 64, "%" PRIx64 ":%" PRIx64, be64toh(gid.global.subnet_prefix),
+		 be64toh(gid.global.interface_id));
+	return ret;
+}
+
+static const struct {
+	int (*read)(char text[64]);
+	const char *valid, *untouched;
+} readers[] = {
+	{read_uint, "1\n", "77"},
+	{read_text, "text\n", NULL},
+	{read_guid, "0002:c903:00a0:0b10\n", "4d"},
+	{read_gid, "fe80:0000:0000:0000:0002:c903:0000:1234\n", "0:4d"},
+};
+
+TEST(a_value_is_read_whole_or_stored_nowhere)
 {
 	static const struct {
-		const char *content;
-		int ret;
-		unsigned value;
+		int reader; /* an index */
+		const char *content, *value;
 	} rows[] = {
-		{"4: ACTIVE\n", 0, 4},
-		{"0x1\n", 0, 1},
-		{"400 Gb/sec (4X NDR)\n", 0, 400},
-		{"2.5 Gb/sec (1X)\n", 0, 2},
-		{"0\n", 0, 0},
-		{"7", 0, 7},
-		{"0x00010000\n", 0, 0x10000},
-		{"4294967295\n", 0, 4294967295u},
-		{"4294967296\n", -EIO, 0},
-		{"99999999999999999999999\n", -EIO, 0},
-		{"-1\n", -EIO, 0},
-		{"+1\n", -EIO, 0},
-		{" 1\n", -EIO, 0},
-		{"\n", -EIO, 0},
-		{"", -EIO, 0},
-		{"ACTIVE\n", -EIO, 0},
-		{"\xff\xfe\n", -EIO, 0},
+		/* a number is what the attribute begins with */
+		{0, "4: ACTIVE\n", "4"},
+		{0, "0x1\n", "1"},
+		{0, "400 Gb/sec (4X NDR)\n", "400"},
+		{0, "2.5 Gb/sec (1X)\n", "2"},
+		{0, "0\n", "0"},
+		{0, "7", "7"},
+		{0, "0x00010000\n", "65536"},
+		{0, "4294967295\n", "4294967295"},
+		{0, "4294967296\n", NULL},
+		{0, "99999999999999999999999\n", NULL},
+		{0, "-1\n", NULL},
+		{0, "+1\n", NULL},
+		{0, " 1\n", NULL},
+		{0, "\n", NULL},
+		{0, "", NULL},
+		{0, "ACTIVE\n", NULL},
+		{0, "\xff\xfe\n", NULL},
+		/* a GUID is four groups of one to four hex digits */
+		{2, "0002:c903:00a0:0b10\n", "2c90300a00b10"},
+		{2, "0002:c903:00a0:0b10", "2c90300a00b10"},
+		{2, "2:c903:a0:b10\n", "2c90300a00b10"},
+		{2, "0002:C903:00a0:0B10", "2c90300a00b10"},
+		{2, "0002:c903:00a0\n", NULL},
+		{2, "0002:c903:00a0:0b10:0000\n", NULL},
+		{2, "0002:c903:00a0:0b10 \n", NULL},
+		{2, "0002:c903:00a0:00b10\n", NULL},
+		{2, "0002:c903::0b10\n", NULL},
+		{2, "0002:c903:00a0:\n", NULL},
+		{2, "0002:c903:00a0:-b10\n", NULL},
+		{2, "0x02:c903:00a0:0b10\n", NULL},
+		{2, "0002c90300a00b10\n", NULL},
+		{2, "", NULL},
+		/* a GID is eight */
+		{3, "fe80:0000:0000:0000:0002:c903:0000:1234\n",
+		 "fe80000000000000:2c90300001234"},
+		{3, "fe80::1234\n", NULL},
+		{3, "fe80:0000:0000:0000:0002:c903:0000\n", NULL},
+		{3, "fe80:0000:0000:0000:0002:c903:0000:1234:0000\n", NULL},
+		{3, "fe80:0000:0000:0000:0002:c903:0000:1234 \n", NULL},
+		{3, "fe80:0000:0000:0000:0002:c903:0000:12345\n", NULL},
+		{3, "fe80:0000:0000:0000:0002:c903:0000:\n", NULL},
+		{3, "\xff\xfe\n", NULL},
+		{3, "", NULL},
 	};
+	char text[64];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		unsigned value = 77;
-
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		fake_file(FILE, "%s", rows[i].content);
-		assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), rows[i].ret);
-		assert_int_equal(value, rows[i].ret ? 77 : rows[i].value);
+		assert_int_equal(readers[rows[i].reader].read(text), rows[i].value ? 0 : -EIO);
+		assert_string_equal(text, rows[i].value ? rows[i].value
+							: readers[rows[i].reader].untouched);
 	}
 }
 
-TEST(a_huge_attribute_is_read_no_further_than_needed)
+TEST(a_number_in_binary_rubbish_ends_before_it_and_a_huge_attribute_is_cut)
 {
 	static char huge[1 << 20];
-	unsigned value;
-	char text[8];
+	char text[64];
 
+	fake_file_bytes(FILE, "4\0\xff\xfe", 4);
+	assert_int_equal(read_uint(text), 0);
+	assert_string_equal(text, "4");
+	fake_file_bytes(FILE, "\0004", 2);
+	assert_int_equal(read_uint(text), -EIO);
 	memset(huge, '1', sizeof(huge));
 	huge[2] = ' ';
 	fake_file_bytes(FILE, huge, sizeof(huge));
-	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), 0);
-	assert_int_equal(value, 11);
+	assert_int_equal(read_uint(text), 0);
+	assert_string_equal(text, "11");
 	/* the rest of the line is unknown, except that it is longer than the buffer */
-	assert_in_range(sysfs_read_text(DIR, "attribute", text, sizeof(text)), 8, 1 << 20);
+	assert_in_range(sysfs_read_text(DIR, "attribute", text, 8), 8, 1 << 20);
 	assert_string_equal(text, "11 1111");
 }
 
@@ -78,10 +160,9 @@ TEST(a_text_is_the_first_line_without_its_end)
 		{"123\n", 4, 4, 3, "123"},
 		{"123\n", 4, 1, 3, ""},
 	};
+	char text[1024], wanted[256];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		char text[17];
-
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		memset(text, 'x', sizeof(text));
 		fake_file_bytes(FILE, rows[i].content, rows[i].size);
 		assert_int_equal(sysfs_read_text(DIR, "attribute", text, rows[i].room),
@@ -89,109 +170,7 @@ TEST(a_text_is_the_first_line_without_its_end)
 		assert_string_equal(text, rows[i].text);
 		assert_int_equal(text[rows[i].room], 'x');
 	}
-}
-
-TEST(a_guid_is_four_groups_of_hex)
-{
-	static const struct {
-		const char *content;
-		int ret;
-	} rows[] = {
-		{"0002:c903:00a0:0b10\n", 0},     {"0002:c903:00a0:0b10", 0},
-		{"2:c903:a0:b10\n", 0},           {"0002:C903:00a0:0B10", 0},
-		{"0002:c903:00a0\n", -EIO},       {"0002:c903:00a0:0b10:0000\n", -EIO},
-		{"0002:c903:00a0:0b10 \n", -EIO}, {"0002:c903:00a0:00b10\n", -EIO},
-		{"0002:c903::0b10\n", -EIO},      {"0002:c903:00a0:\n", -EIO},
-		{"0002:c903:00a0:-b10\n", -EIO},  {"0x02:c903:00a0:0b10\n", -EIO},
-		{"0002c90300a00b10\n", -EIO},     {"", -EIO},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		__be64 guid = 7;
-
-		fake_file(FILE, "%s", rows[i].content);
-		assert_int_equal(sysfs_read_guid(DIR, "attribute", &guid), rows[i].ret);
-		assert_true(guid == (rows[i].ret ? 7 : htobe64(0x0002c90300a00b10)));
-	}
-}
-
-TEST(a_gid_is_eight_groups_of_hex)
-{
-	static const uint8_t wanted[] = {0xfe, 0x80, 0,    0, 0, 0, 0,    0,
-					 0,    2,    0xc9, 3, 0, 0, 0x12, 0x34};
-	union umad_gid gid;
-
-	fake_file(FILE, "fe80:0000:0000:0000:0002:c903:0000:1234\n");
-	assert_int_equal(sysfs_read_gid(DIR, "attribute", &gid), 0);
-	assert_memory_equal(gid.raw, wanted, 16);
-}
-
-TEST(what_cannot_be_read_gives_its_errno)
-{
-	union umad_gid gid;
-	unsigned value;
-	__be64 guid;
-	char text[8];
-
-	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -ENOENT);
-	assert_int_equal(sysfs_read_text(DIR, "attribute", text, 8), -ENOENT);
-	assert_int_equal(sysfs_read_guid(DIR, "attribute", &guid), -ENOENT);
-	assert_int_equal(sysfs_read_gid(DIR, "attribute", &gid), -ENOENT);
-	fake_link(FILE, "nowhere");
-	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -ENOENT);
-	fake_remove(FILE);
-	fake_dir(FILE);
-	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EISDIR);
-}
-
-TEST(a_fifo_does_not_keep_us_waiting)
-{
-	unsigned value;
-
-	fake_dir(DIR);
-	assert_int_equal(mkfifo(fake_real_path(FILE), 0600), 0);
-	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EIO);
-}
-
-TEST(a_failing_read_leaves_nothing_open)
-{
-	unsigned value;
-
-	fake_file(FILE, "1\n");
-	/* the kernel's "no value" is not reported as an invalid argument */
-	fake_fail_call(2, EINVAL);
-	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EIO);
-}
-
-TEST(a_path_that_is_too_long_is_refused)
-{
-	char name[SYSFS_PATH_MAX + 1], path[SYSFS_PATH_MAX];
-	unsigned value;
-
-	memset(name, 'x', sizeof(name) - 1);
-	name[sizeof(name) - 1] = '\0';
-	assert_int_equal(sysfs_path(path, "%s", name), -ENAMETOOLONG);
-	assert_int_equal(sysfs_read_uint(DIR, name, &value), -ENAMETOOLONG);
-	name[SYSFS_PATH_MAX - 1] = '\0';
-	assert_int_equal(sysfs_path(path, "%s", name), 0);
-	assert_string_equal(path, name);
-}
-
-TEST(a_number_in_binary_rubbish_ends_before_it)
-{
-	unsigned value;
-
-	fake_file_bytes(FILE, "4\0\xff\xfe", 4);
-	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), 0);
-	assert_int_equal(value, 4);
-	fake_file_bytes(FILE, "\0004", 2);
-	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EIO);
-}
-
-TEST(a_line_without_end_is_cut_at_what_is_read_of_it)
-{
-	char text[1024], wanted[256];
-
+	/* a line without end is cut at what is read of it */
 	memset(wanted, 'x', 255);
 	wanted[255] = '\0';
 	fake_file(FILE, "%s", wanted);
@@ -204,107 +183,47 @@ TEST(a_line_without_end_is_cut_at_what_is_read_of_it)
 	assert_non_null(memchr(text, '\0', sizeof(text)));
 }
 
-TEST(a_gid_that_is_not_whole_is_refused_and_stored_nowhere)
-{
-	static const char *const contents[] = {
-		"fe80::1234\n",
-		"fe80:0000:0000:0000:0002:c903:0000\n",
-		"fe80:0000:0000:0000:0002:c903:0000:1234:0000\n",
-		"fe80:0000:0000:0000:0002:c903:0000:1234 \n",
-		"fe80:0000:0000:0000:0002:c903:0000:12345\n",
-		"fe80:0000:0000:0000:0002:c903:0000:\n",
-		"\xff\xfe\n",
-		"",
-	};
-	union umad_gid gid, before;
-
-	memset(&gid, 0xa5, sizeof(gid));
-	before = gid;
-	for (size_t i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
-		fake_file(FILE, "%s", contents[i]);
-		assert_int_equal(sysfs_read_gid(DIR, "attribute", &gid), -EIO);
-		assert_memory_equal(&gid, &before, sizeof(gid));
-	}
-}
-
 static void remove_it(const char *path)
 {
 	fake_remove(path);
 }
 
-TEST(an_attribute_may_vanish_just_before_it_is_opened)
+TEST(what_cannot_be_read_gives_its_errno)
 {
-	unsigned value = 77;
+	char text[64];
 
-	fake_file(FILE, "1\n");
-	fake_before_open(remove_it);
-	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -ENOENT);
-	assert_int_equal(value, 77);
-}
-
-/* The four readers with one signature; their results are discarded. */
-static int read_uint(void)
-{
-	unsigned value;
-
-	return sysfs_read_uint(DIR, "attribute", &value);
-}
-
-static int read_text(void)
-{
-	char text[8];
-
-	return sysfs_read_text(DIR, "attribute", text, sizeof(text));
-}
-
-static int read_guid(void)
-{
-	__be64 guid;
-
-	return sysfs_read_guid(DIR, "attribute", &guid);
-}
-
-static int read_gid(void)
-{
-	union umad_gid gid;
-
-	return sysfs_read_gid(DIR, "attribute", &gid);
-}
-
-TEST(every_call_may_fail_and_its_errno_comes_back)
-{
-	static const struct {
-		int (*read)(void);
-		const char *content;
-	} rows[] = {
-		{read_uint, "1\n"},
-		{read_text, "text\n"},
-		{read_guid, "0002:c903:00a0:0b10\n"},
-		{read_gid, "fe80:0000:0000:0000:0002:c903:0000:1234\n"},
-	};
-	unsigned n;
-	size_t i;
-	int ret;
-
-	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		fake_file(FILE, "%s", rows[i].content);
-		for (n = 1;; n++) {
+	for (size_t i = 0; i < COUNT(readers); i++) {
+		fake_remove(FILE);
+		assert_int_equal(readers[i].read(text), -ENOENT);
+		fake_link(FILE, "nowhere");
+		assert_int_equal(readers[i].read(text), -ENOENT);
+		fake_remove(FILE);
+		fake_dir(FILE);
+		assert_int_equal(readers[i].read(text), -EISDIR);
+		fake_remove(FILE);
+		fake_file(FILE, "%s", readers[i].valid);
+		/* open, then read */
+		for (unsigned n = 1; n <= 3; n++) {
 			fake_fail_call(n, EACCES);
-			ret = rows[i].read();
-			if (!fake_failed())
-				break;
-			assert_int_equal(ret, -EACCES);
+			assert_int_equal(readers[i].read(text), n < 3 ? -EACCES : 0);
 		}
-		fake_fail_call(0, 0);
-		/* open and read */
-		assert_int_equal(n, 3);
-		assert_true(ret >= 0);
+		/* the kernel's "no value" is not reported as an invalid argument */
+		fake_fail_call(2, EINVAL);
+		assert_int_equal(readers[i].read(text), -EIO);
+		fake_before_open(remove_it);
+		assert_int_equal(readers[i].read(text), -ENOENT);
+		fake_before_open(NULL);
+		if (readers[i].untouched)
+			assert_string_equal(text, readers[i].untouched);
 	}
+	/* a FIFO does not block the caller */
+	assert_int_equal(mkfifo(fake_real_path(FILE), 0600), 0);
+	assert_int_equal(read_uint(text), -EIO);
 }
 
 TEST(the_longest_path_is_read_and_one_longer_is_not)
 {
-	char name[SYSFS_PATH_MAX] = "", path[SYSFS_PATH_MAX];
+	char name[SYSFS_PATH_MAX + 1] = "", path[SYSFS_PATH_MAX];
 	unsigned value;
 
 	memset(name, 'x', SYSFS_PATH_MAX - 1 - strlen(DIR "/"));
@@ -315,4 +234,147 @@ TEST(the_longest_path_is_read_and_one_longer_is_not)
 	assert_int_equal(value, 5);
 	name[strlen(name)] = 'x';
 	assert_int_equal(sysfs_read_uint(DIR, name, &value), -ENAMETOOLONG);
+	memset(name, 'x', SYSFS_PATH_MAX);
+	assert_int_equal(sysfs_path(path, "%s", name), -ENAMETOOLONG);
+	name[SYSFS_PATH_MAX - 1] = '\0';
+	assert_int_equal(sysfs_path(path, "%s", name), 0);
+	assert_string_equal(path, name);
+}
+
+/* --- the folder of a device ------------------------------------------------------- */
+
+static bool ports[NODE_PORTS_MAX];
+
+TEST(a_name_is_one_short_path_component_and_a_bad_one_is_not_looked_for)
+{
+	static const char *const bad[] = {"",
+					  ".",
+					  "..",
+					  "../mlx5_0",
+					  "a/b",
+					  "/",
+					  ".x",
+					  "mlx5_0/",
+					  "a_name_of_20_letters",
+					  "a_much_longer_name_than_fits"};
+	static const char *const good[] = {"mlx5_0", "a", "a_name_of_19_letter", "rxe.0"};
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		assert_false(node_name_valid(bad[i]));
+		assert_int_equal(node_type(bad[i]), -ENODEV);
+	}
+	assert_int_equal(fake_calls(), 0);
+	for (size_t i = 0; i < COUNT(good); i++)
+		assert_true(node_name_valid(good[i]));
+}
+
+TEST(only_cas_switches_and_routers_are_infiniband)
+{
+	static const struct {
+		const char *content;
+		int type, any_type;
+	} rows[] = {
+		{"1: CA\n", NODE_CA, NODE_CA},
+		{"2: switch\n", NODE_SWITCH, NODE_SWITCH},
+		{"3: router\n", NODE_ROUTER, NODE_ROUTER},
+		{"4: RNIC\n", -ENODEV, 4},
+		{"0: ?\n", -ENODEV, 0},
+		{"", -ENODEV, -ENODEV},
+		{"rubbish\n", -ENODEV, -ENODEV},
+		{"4294967297\n", -ENODEV, -ENODEV}, /* no int has this number */
+		{"4294967295\n", -ENODEV, -ENODEV},
+	};
+
+	assert_int_equal(node_type("mlx5_0"), -ENODEV);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		fake_file(DIR "/node_type", "%s", rows[i].content);
+		assert_int_equal(node_type("mlx5_0"), rows[i].type);
+		assert_int_equal(node_any_type("mlx5_0"), rows[i].any_type);
+	}
+	fake_file(DIR "/node_type", "1");
+	for (unsigned n = 1; n <= 3; n++) {
+		fake_fail_call(n, EIO);
+		assert_int_equal(node_type("mlx5_0"), n < 3 ? -ENODEV : NODE_CA);
+	}
+	fake_fail_call(0, 0);
+	fake_remove(DIR "/node_type");
+	fake_dir(DIR "/node_type");
+	assert_int_equal(node_type("mlx5_0"), -ENODEV);
+}
+
+/* The ports of the folder are these, and the highest number is returned. */
+static void has_ports(int highest, int one, int other)
+{
+	memset(ports, true, sizeof(ports));
+	assert_int_equal(node_ports("mlx5_0", ports), highest);
+	for (int i = 0; i < NODE_PORTS_MAX; i++)
+		assert_int_equal(ports[i], i == one || i == other);
+}
+
+static void make_port(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), DIR "/ports/%s", name);
+	fake_dir(path);
+}
+
+TEST(ports_are_marked_by_number_and_other_names_are_passed_over)
+{
+	static const char *const others[] = {"a", "1x", "-1", "01", "+2", "power", "0x3"};
+
+	fake_dir(DIR "/ports");
+	has_ports(0, -1, -1);
+	make_port("0");
+	has_ports(0, 0, -1);
+	fake_remove(DIR "/ports/0");
+	for (size_t i = 0; i < COUNT(others); i++)
+		make_port(others[i]);
+	make_port("1");
+	has_ports(1, 1, -1);
+	make_port("4");
+	has_ports(4, 1, 4);
+	fake_remove(DIR "/ports/1");
+	make_port("255");
+	has_ports(255, 4, 255);
+}
+
+TEST(a_port_number_that_does_not_fit_is_an_error)
+{
+	static const char *const names[] = {"256", "1000", "4294967296",
+					    "99999999999999999999"};
+
+	for (size_t i = 0; i < COUNT(names); i++) {
+		make_port(names[i]);
+		assert_int_equal(node_ports("mlx5_0", ports), -EIO);
+		fake_remove(DIR "/ports");
+	}
+}
+
+TEST(paths_are_those_of_the_class)
+{
+	char path[SYSFS_PATH_MAX];
+
+	node_path(path, "mlx5_0");
+	assert_string_equal(path, DIR);
+	node_port_path(path, "mlx5_0", 1);
+	assert_string_equal(path, DIR "/ports/1");
+	node_port_path(path, "a_name_of_19_letter", INT_MAX);
+	assert_string_equal(path, "/sys/class/infiniband/a_name_of_19_letter/ports/2147483647");
+}
+
+TEST(a_ports_folder_that_cannot_be_listed_gives_the_errno)
+{
+	char name[SYSFS_PATH_MAX];
+
+	assert_int_equal(node_ports("mlx5_0", ports), -ENOENT);
+	make_port("1");
+	fake_fail_call(1, EACCES);
+	assert_int_equal(node_ports("mlx5_0", ports), -EACCES);
+	fake_remove(DIR "/ports");
+	fake_file(DIR "/ports", "1\n");
+	assert_int_equal(node_ports("mlx5_0", ports), -ENOTDIR);
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_int_equal(node_ports(name, ports), -ENAMETOOLONG);
 }
