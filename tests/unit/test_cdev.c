@@ -61,96 +61,93 @@ static int setup(void)
 
 FIXTURE(setup, fake_teardown);
 
-static const struct port_choice mlx5_0_1 = {"mlx5_0", 1};
-
-/* The device that cdev_find() finds, or its errno as text. */
-static const char *found(enum cdev_kind kind, const char *ca_name, int portnum)
+/* cdev_find() finds this device; NULL: it fails with this errno. */
+static void finds(enum cdev_kind kind, const char *ca_name, int portnum, const char *name,
+		  int err)
 {
-	static char path[SYSFS_PATH_MAX];
+	char path[SYSFS_PATH_MAX];
 	struct port_choice port = {.portnum = portnum};
-	int ret;
 
 	strcpy(port.ca_name, ca_name);
-	ret = cdev_find(kind, &port, path);
-	if (ret)
-		snprintf(path, sizeof(path), "%d", ret);
-	return path;
+	assert_int_equal(cdev_find(kind, &port, path), -err);
+	if (name)
+		assert_string_equal(strrchr(path, '/') + 1, name);
+	if (name)
+		assert_int_equal(strncmp(path, "/dev/infiniband/", 16), 0);
 }
 
-static const char *error(int err)
+static void finds_umad(const char *name)
 {
-	static char text[16];
-
-	snprintf(text, sizeof(text), "%d", err);
-	return text;
+	finds(CDEV_UMAD, "mlx5_0", 1, name, name ? 0 : EINVAL);
 }
 
 TEST(a_device_is_found_by_ca_and_port)
 {
 	fake_umad(0, "mlx5_1", 1);
-	fake_umad(1, "mlx5_0", 2);
-	fake_umad(7, "mlx5_0", 1);
-	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), "/dev/infiniband/umad7");
-	assert_string_equal(found(CDEV_ISSM, "mlx5_0", 1), "/dev/infiniband/issm7");
-	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 2), "/dev/infiniband/umad1");
-	assert_int_equal(requests, 0);
-}
-
-TEST(numbers_beyond_192_are_found)
-{
-	fake_umad(1234567, "mlx5_0", 1);
-	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), "/dev/infiniband/umad1234567");
-}
-
-TEST(a_port_without_device_is_told_from_a_ca_that_is_not_there)
-{
-	fake_umad(0, "mlx5_1", 1);
-	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), error(-EINVAL));
+	/* a port without device, and a CA that is not there */
+	finds_umad(NULL);
 	assert_int_equal(requests, 1);
-	assert_string_equal(found(CDEV_UMAD, "mlx5_9", 1), error(-ENODEV));
+	finds(CDEV_UMAD, "mlx5_9", 1, NULL, ENODEV);
+	assert_int_equal(requests, 1);
+	fake_umad(1, "mlx5_0", 2);
+	fake_umad(1234567, "mlx5_0", 1);
+	finds_umad("umad1234567");
+	finds(CDEV_ISSM, "mlx5_0", 1, "issm1234567", 0);
+	finds(CDEV_UMAD, "mlx5_0", 2, "umad1", 0);
 	assert_int_equal(requests, 1);
 }
 
 TEST(the_cas_own_hardware_is_asked_first)
 {
-	fake_umad(0, "mlx5_1", 1);
-	fake_file("/sys/class/infiniband/mlx5_0/device/infiniband_mad/umad3/ibdev", "mlx5_0\n");
+	static const char own[] =
+		"/sys/class/infiniband/mlx5_0/device/infiniband_mad/umad3/ibdev";
+
+	fake_umad(4, "mlx5_0", 1);
+	fake_file(own, "mlx5_0\n");
 	fake_file("/sys/class/infiniband/mlx5_0/device/infiniband_mad/umad3/port", "1\n");
 	/* further calls would be an error */
 	fake_fail_call(6, EIO);
-	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), "/dev/infiniband/umad3");
+	finds_umad("umad3");
 	assert_true(!fake_failed());
 	fake_fail_call(0, 0);
-}
-
-TEST(hardware_that_is_shared_is_no_response)
-{
-	fake_file("/sys/class/infiniband/mlx5_0/device/infiniband_mad/umad3/ibdev", "mlx5_1\n");
-	fake_file("/sys/class/infiniband/mlx5_0/device/infiniband_mad/umad3/port", "1\n");
-	fake_umad(4, "mlx5_0", 1);
-	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), "/dev/infiniband/umad4");
+	/* hardware that is shared is no response */
+	fake_file(own, "mlx5_1\n");
+	finds_umad("umad4");
 }
 
 TEST(entries_that_make_no_sense_are_passed_over)
 {
-	fake_dir("/sys/class/infiniband_mad/umad");
-	fake_dir("/sys/class/infiniband_mad/umadx");
-	fake_dir("/sys/class/infiniband_mad/umad1x");
-	fake_dir("/sys/class/infiniband_mad/umad99999999999999999999999999999");
+	static const struct {
+		const char *name, *ibdev, *port; /* NULL: there is no such file */
+	} entries[] = {
+		{"umad", "mlx5_0\n", "1\n"},
+		{"umadx", "mlx5_0\n", "1\n"},
+		{"umad1x", "mlx5_0\n", "1\n"},
+		{"umad99999999999999999999999999999", "mlx5_0\n", "1\n"},
+		{"umad1", NULL, "1\n"},
+		{"umad2", "mlx5_0\n", NULL},
+		{"umad3", "", "1\n"},
+		{"umad4", "mlx5_0\n", "4294967295\n"},
+		{"umad5", "mlx5_0_and_a_long_tail\n", "1\n"},
+		{"umad6", "../mlx5_0\n", "1\n"},
+	};
+	char path[128];
+
 	fake_link("/sys/class/infiniband_mad/umad0", "nowhere");
-	fake_file("/sys/class/infiniband_mad/umad1/port", "1\n");
-	fake_file("/sys/class/infiniband_mad/umad2/ibdev", "mlx5_0\n");
-	fake_file("/sys/class/infiniband_mad/umad3/ibdev", "%s", "");
-	fake_file("/sys/class/infiniband_mad/umad3/port", "1\n");
-	fake_file("/sys/class/infiniband_mad/umad4/ibdev", "mlx5_0\n");
-	fake_file("/sys/class/infiniband_mad/umad4/port", "4294967295\n");
-	fake_file("/sys/class/infiniband_mad/umad5/ibdev", "mlx5_0_and_a_long_tail\n");
-	fake_file("/sys/class/infiniband_mad/umad5/port", "1\n");
-	fake_file("/sys/class/infiniband_mad/umad6/ibdev", "../mlx5_0\n");
-	fake_file("/sys/class/infiniband_mad/umad6/port", "1\n");
-	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), error(-EINVAL));
+	for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++) {
+		int tail = snprintf(path, sizeof(path), "/sys/class/infiniband_mad/%s/",
+				    entries[i].name);
+
+		strcpy(path + tail, "ibdev");
+		if (entries[i].ibdev)
+			fake_file(path, "%s", entries[i].ibdev);
+		strcpy(path + tail, "port");
+		if (entries[i].port)
+			fake_file(path, "%s", entries[i].port);
+	}
+	finds_umad(NULL);
 	fake_umad(7, "mlx5_0", 1);
-	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), "/dev/infiniband/umad7");
+	finds_umad("umad7");
 }
 
 static void load_module(void)
@@ -162,21 +159,23 @@ TEST(the_kernel_is_asked_when_sysfs_has_nothing)
 {
 	int fd;
 
+	/* a failure is not remembered */
+	assert_int_equal(umad_open_port("mlx5_0", 1), -EOPNOTSUPP);
 	response = "umad5";
+	finds(CDEV_ISSM, "mlx5_0", 1, NULL, EINVAL);
 	on_request = load_module;
+	finds(CDEV_ISSM, "mlx5_0", 1, "issm5", 0);
+	fake_remove("/sys/class/infiniband_mad");
+	requests = 0;
 	fd = umad_open_port("mlx5_0", 1);
 	assert_true(fd >= 0);
 	assert_int_equal(requests, 1);
 	assert_int_equal(fake_device("umad5")->opened, 1);
 	umad_close_port(fd);
-}
-
-TEST(an_issm_device_appears_with_the_module)
-{
-	response = "umad5";
-	assert_string_equal(found(CDEV_ISSM, "mlx5_0", 1), error(-EINVAL));
-	on_request = load_module;
-	assert_string_equal(found(CDEV_ISSM, "mlx5_0", 1), "/dev/infiniband/issm5");
+	response = NULL;
+	fake_remove("/sys/class/infiniband_mad");
+	on_request = NULL;
+	assert_int_equal(umad_open_port("mlx5_0", 1), -EOPNOTSUPP);
 }
 
 TEST(a_response_that_names_no_umad_device_is_rejected)
@@ -186,21 +185,8 @@ TEST(a_response_that_names_no_umad_device_is_rejected)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		response = names[i];
-		assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), error(-EINVAL));
+		finds_umad(NULL);
 	}
-}
-
-TEST(a_failure_is_not_remembered)
-{
-	int fd;
-
-	assert_int_equal(umad_open_port("mlx5_0", 1), -EOPNOTSUPP);
-	load_module();
-	fd = umad_open_port("mlx5_0", 1);
-	assert_true(fd >= 0);
-	umad_close_port(fd);
-	fake_remove("/sys/class/infiniband_mad");
-	assert_int_equal(umad_open_port("mlx5_0", 1), -EOPNOTSUPP);
 }
 
 TEST(the_abi_version_is_read_each_time)
@@ -216,17 +202,17 @@ TEST(the_abi_version_is_read_each_time)
 
 TEST(every_call_may_fail)
 {
+	const struct port_choice port = {"mlx5_0", 1};
 	char path[SYSFS_PATH_MAX];
+	unsigned n = 0;
 	int ret;
 
 	fake_umad(1, "mlx5_0", 1);
-	for (unsigned n = 1;; n++) {
-		fake_fail_call(n, EIO);
-		ret = cdev_find(CDEV_UMAD, &mlx5_0_1, path);
-		if (!fake_failed())
-			break;
+	do {
+		fake_fail_call(++n, EIO);
+		ret = cdev_find(CDEV_UMAD, &port, path);
 		assert_true(ret == 0 || ret == -EINVAL);
-	}
+	} while (fake_failed());
 	assert_int_equal(ret, 0);
 	fake_fail_call(0, 0);
 }

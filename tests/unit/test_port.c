@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+/* Opening a port (port.c) and its issm device (issm.c). */
+
 #include "fake.h"
+#include "kept_log.h"
 #include "test.h"
 
-#include <infiniband/umad_ext.h>
 #include <fcntl.h>
+#include <signal.h>
+
+static struct fake_device *umad, *issm;
 
 static int setup(void)
 {
@@ -12,128 +17,86 @@ static int setup(void)
 		return -1;
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
-	fake_umad(0, "mlx5_0", 1);
+	fake_umad(2, "mlx5_0", 1);
+	umad = fake_device("umad2");
+	issm = fake_device("issm2");
 	return 0;
 }
 
 FIXTURE(setup, fake_teardown);
 
-TEST(init_and_done_succeed)
+/* --- ports ---------------------------------------------------------------------- */
+
+/* Opens the port, and closes it; the header has this size. */
+static void opens(const char *ca_name, int portnum, int header)
 {
-	assert_int_equal(umad_init(), 0);
-	assert_int_equal(umad_done(), 0);
+	int fd = umad_open_port(ca_name, portnum);
+
+	assert_true(fd >= 0);
+	assert_int_equal(umad->opened, 1);
+	assert_int_equal(umad->open_flags & O_ACCMODE, O_RDWR);
+	assert_true(umad->open_flags & O_NONBLOCK);
+	assert_int_equal(umad_get_fd(fd), fd);
+	assert_int_equal(umad_size(), header);
+	assert_int_equal(umad_close_port(fd), 0);
+	assert_int_equal(umad->opened, 0);
+	assert_fails(umad_close_port(fd), EINVAL);
 }
 
 TEST(a_port_is_opened_for_reading_and_writing_without_blocking)
 {
-	struct fake_device *device = fake_device("umad0");
-	int fd;
-
-	fd = umad_open_port("mlx5_0", 1);
-	assert_true(fd >= 0);
-	assert_int_equal(device->open_flags & O_ACCMODE, O_RDWR);
-	assert_true(device->open_flags & O_NONBLOCK);
-	assert_int_equal(umad_get_fd(fd), fd);
-	assert_int_equal(umad_close_port(fd), 0);
-	assert_int_equal(device->opened, 0);
-}
-
-TEST(the_default_port_is_opened)
-{
-	int fd = umad_open_port(NULL, 0), smi = umad_open_smi_port(NULL, 0);
-
-	assert_true(fd >= 0);
-	assert_true(smi >= 0);
-	assert_int_equal(fake_device("umad0")->opened, 2);
-	umad_close_port(fd);
-	umad_close_port(smi);
+	assert_int_equal(umad_init(), 0);
+	opens("mlx5_0", 1, 64);
+	opens(NULL, 0, 64);
+	/* a RoCE port when it is named */
+	fake_file("/sys/class/infiniband/mlx5_0/ports/1/link_layer", "Ethernet\n");
+	opens("mlx5_0", 1, 64);
+	assert_fails(umad_close_port(-1), EINVAL);
+	assert_fails(umad_get_fd(-1), EINVAL);
+	assert_int_equal(umad_done(), 0);
 }
 
 TEST(an_smi_port_needs_subnet_management)
 {
-	int fd;
+	int smi = umad_open_smi_port(NULL, 0);
 
+	assert_int_equal(umad_close_port(smi), 0);
 	fake_file("/sys/class/infiniband/mlx5_0/ports/1/cap_mask", "0x400\n");
-	assert_int_equal(umad_open_smi_port("mlx5_0", 0), -ENODEV);
-	assert_int_equal(umad_open_smi_port(NULL, 0), -ENODEV);
-	fd = umad_open_port(NULL, 0);
-	assert_true(fd >= 0);
-	umad_close_port(fd);
+	assert_fails(umad_open_smi_port("mlx5_0", 0), ENODEV);
+	assert_fails(umad_open_smi_port(NULL, 0), ENODEV);
+	opens(NULL, 0, 64);
 }
 
-TEST(with_abi_5_the_pkey_index_is_asked_for)
+TEST(the_pkey_index_is_asked_for_before_abi_6)
 {
-	int fd;
-
-	fake_device("umad0")->no_pkey = true;
-	fd = umad_open_port("mlx5_0", 1);
-	assert_true(fd >= 0);
-	assert_int_equal(umad_size(), 56);
-	umad_close_port(fd);
-	fake_device("umad0")->no_pkey = false;
-	fd = umad_open_port("mlx5_0", 1);
-	assert_true(fd >= 0);
-	assert_int_equal(umad_size(), 64);
-	umad_close_port(fd);
-}
-
-TEST(from_abi_6_on_the_pkey_index_is_there_unasked)
-{
-	int fd;
-
+	umad->no_pkey = true;
+	opens("mlx5_0", 1, 56);
 	fake_file("/sys/class/infiniband_mad/abi_version", "6\n");
-	fake_device("umad0")->no_pkey = true;
-	fd = umad_open_port("mlx5_0", 1);
-	assert_true(fd >= 0);
-	assert_int_equal(umad_size(), 64);
-	umad_close_port(fd);
+	opens("mlx5_0", 1, 64);
+	fake_file("/sys/class/infiniband_mad/abi_version", "5\n");
+	umad->no_pkey = false;
+	opens("mlx5_0", 1, 64);
 }
 
-TEST(an_abi_that_is_old_or_unreadable_is_not_supported)
-{
-	fake_file("/sys/class/infiniband_mad/abi_version", "4\n");
-	assert_fails(umad_open_port("mlx5_0", 1), EOPNOTSUPP);
-	fake_file("/sys/class/infiniband_mad/abi_version", "%s", "");
-	assert_int_equal(umad_open_port("mlx5_0", 1), -EOPNOTSUPP);
-	fake_remove("/sys/class/infiniband_mad/abi_version");
-	assert_int_equal(umad_open_port(NULL, 0), -EOPNOTSUPP);
-}
-
-TEST(what_is_wrong_is_told)
+TEST(what_is_wrong_with_a_port_is_told)
 {
 	assert_fails(umad_open_port("mlx5_9", 1), ENODEV);
-	assert_int_equal(umad_open_port("mlx5_9", 0), -ENODEV);
+	assert_fails(umad_open_port("mlx5_9", 0), ENODEV);
 	assert_fails(umad_open_port("mlx5_0", 2), EINVAL);
-	assert_int_equal(umad_open_port("mlx5_0", -1), -EINVAL);
-	fake_device("umad0")->open_error = EACCES;
+	assert_fails(umad_open_port("mlx5_0", -1), EINVAL);
+	umad->open_error = EACCES;
 	assert_errno(assert_int_equal(umad_open_port("mlx5_0", 1), -EIO), EACCES);
-}
-
-TEST(a_node_that_udev_has_not_made_yet_is_an_io_error)
-{
+	/* udev has not made the node yet */
 	fake_file("/sys/class/infiniband_mad/umad8/ibdev", "mlx5_0\n");
 	fake_file("/sys/class/infiniband_mad/umad8/port", "2\n");
 	assert_errno(assert_int_equal(umad_open_port("mlx5_0", 2), -EIO), ENOENT);
-}
-
-TEST(a_roce_port_is_opened_when_it_is_named)
-{
-	int fd;
-
-	fake_file("/sys/class/infiniband/mlx5_0/ports/1/link_layer", "Ethernet\n");
-	fd = umad_open_port("mlx5_0", 1);
-	assert_true(fd >= 0);
-	umad_close_port(fd);
-}
-
-TEST(closing_what_is_not_open_is_refused)
-{
-	int fd = umad_open_port("mlx5_0", 1);
-
-	assert_int_equal(umad_close_port(fd), 0);
-	assert_fails(umad_close_port(fd), EINVAL);
-	assert_int_equal(umad_close_port(-1), -EINVAL);
-	assert_int_equal(umad_get_fd(-1), -EINVAL);
+	/* the ABI is old or unreadable */
+	fake_file("/sys/class/infiniband_mad/abi_version", "4\n");
+	assert_fails(umad_open_port("mlx5_0", 1), EOPNOTSUPP);
+	fake_file("/sys/class/infiniband_mad/abi_version", "%s", "");
+	assert_fails(umad_open_port("mlx5_0", 1), EOPNOTSUPP);
+	fake_remove("/sys/class/infiniband_mad/abi_version");
+	assert_fails(umad_open_port(NULL, 0), EOPNOTSUPP);
 }
 
 /* This program is linked with netlink_none.c. */
@@ -142,27 +105,188 @@ TEST(without_netlink_there_is_no_monitor_and_no_autoload)
 	struct umad_monitor *monitor;
 
 	assert_fails(umad_monitor_open(&monitor, 0), EOPNOTSUPP);
-	fake_remove("/sys/class/infiniband_mad/umad0");
+	fake_remove("/sys/class/infiniband_mad/umad2");
 	assert_int_equal(umad_open_port("mlx5_0", 1), -EINVAL);
 }
 
-TEST(every_call_and_every_allocation_may_fail)
+/* --- issm devices --------------------------------------------------------------- */
+
+TEST(the_path_of_an_issm_device_is_whole_or_empty)
+{
+	char path[64];
+	const int length = (int)strlen("/dev/infiniband/issm2");
+
+	for (int max = -1; max <= length + 1; max++) {
+		memset(path, 'x', sizeof(path));
+		if (max <= length) {
+			assert_fails(umad_get_issm_path("mlx5_0", 1, path, max), ENOSPC);
+			assert_true(max <= 0 || !path[0]);
+		} else {
+			assert_int_equal(umad_get_issm_path("mlx5_0", 1, path, max), 0);
+			assert_string_equal(path, "/dev/infiniband/issm2");
+		}
+		assert_int_equal(path[max > 0 ? max : 0], 'x');
+	}
+	assert_int_equal(umad_get_issm_path(NULL, 0, path, sizeof(path)), 0);
+	assert_string_equal(path, "/dev/infiniband/issm2");
+	assert_fails(umad_get_issm_path("mlx5_0", 1, NULL, 64), EINVAL);
+	assert_fails(umad_get_issm_path("mlx5_9", 1, path, 64), ENODEV);
+	assert_string_equal(path, "");
+	assert_fails(umad_get_issm_path("mlx5_0", 2, path, 64), EINVAL);
+	assert_fails(umad_get_issm_path("mlx5_0", -1, path, 64), EINVAL);
+	assert_fails(umad_get_issm_path(NULL, 7, path, 64), ENODEV);
+}
+
+TEST(issm_is_held_while_its_device_is_open)
+{
+	int fd = umad_open_issm("mlx5_0", 1, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(issm->opened, 1);
+	/* no wait in the kernel, which kills the program if the device is removed meanwhile */
+	assert_true(issm->open_flags & O_NONBLOCK);
+	assert_int_equal(umad_close_issm(fd), 0);
+	assert_int_equal(issm->opened, 0);
+	assert_fails(umad_close_issm(fd), EINVAL);
+}
+
+TEST(what_is_wrong_with_an_issm_device_is_told)
+{
+	static const int errors[] = {EINTR, EACCES, EAGAIN};
+
+	assert_fails(umad_open_issm("mlx5_9", 1, 0), ENODEV);
+	assert_fails(umad_open_issm("mlx5_0", 2, 0), EINVAL);
+	assert_fails(umad_open_issm("mlx5_0", 1, 2), EINVAL);
+	assert_fails(umad_open_issm("mlx5_0", 1, -1), EINVAL);
+	/* EAGAIN: a port that is held, and the caller does not wait */
+	for (size_t i = 0; i < 3; i++) {
+		issm->open_error = errors[i];
+		assert_fails(umad_open_issm(NULL, 0, i == 2 ? UMAD_ISSM_NONBLOCK : 0),
+			     errors[i]);
+		assert_true(issm->open_flags & O_NONBLOCK);
+	}
+}
+
+static int attempts;
+
+static void count_attempts(const char *path)
+{
+	if (!strcmp(path, "/dev/infiniband/issm2"))
+		attempts++;
+}
+
+static void release_issm(const char *path)
+{
+	count_attempts(path);
+	if (attempts == 3)
+		fake_device("issm2")->open_error = 0;
+}
+
+static void remove_issm(const char *path)
+{
+	count_attempts(path);
+	if (attempts != 2)
+		return;
+	fake_remove("/sys/class/infiniband_mad/issm2");
+	fake_remove("/dev/infiniband/issm2");
+	fake_before_open(NULL);
+}
+
+/* Another device may get the number of the device that was removed. */
+static void move_issm(const char *path)
+{
+	count_attempts(path);
+	if (attempts != 1)
+		return;
+	fake_umad(3, "mlx5_0", 1);
+	fake_ca("mlx5_1");
+	fake_port("mlx5_1", 1, 2);
+	fake_umad(2, "mlx5_1", 1);
+	fake_before_open(count_attempts);
+}
+
+/* Waits for a port that is held, with this hook. */
+static int wait_for_issm(void (*hook)(const char *path))
 {
 	int fd;
 
-	for (unsigned n = 1;; n++) {
-		fake_fail_call(n, EMFILE);
-		errno = 0;
-		fd = umad_open_port(NULL, 0);
-		if (!fake_failed())
-			break;
-		/* a shortage says nothing about the device and the kernel */
-		assert_int_equal(fd, -EIO);
-		assert_int_equal(errno, EMFILE);
-	}
-	fake_fail_call(0, 0);
+	attempts = 0;
+	issm->open_error = EAGAIN;
+	fake_before_open(hook);
+	errno = 0;
+	fd = umad_open_issm(NULL, 0, 0);
+	fake_before_open(NULL);
+	return fd;
+}
+
+TEST(a_port_that_is_held_is_waited_for)
+{
+	int fd = wait_for_issm(release_issm);
+
 	assert_true(fd >= 0);
-	umad_close_port(fd);
-	fake_fail_malloc(1);
-	assert_int_equal(umad_open_port(NULL, 0), -ENOMEM);
+	assert_int_equal(attempts, 3);
+	assert_int_equal(umad_close_issm(fd), 0);
+}
+
+TEST(the_wait_ends_with_the_device)
+{
+	assert_fails(wait_for_issm(remove_issm), ENODEV);
+}
+
+TEST(the_device_that_is_waited_for_is_that_of_the_port)
+{
+	int fd = wait_for_issm(move_issm);
+
+	assert_true(fd >= 0);
+	assert_int_equal(issm->opened, 0);
+	assert_int_equal(fake_device("issm3")->opened, 1);
+	assert_int_equal(umad_close_issm(fd), 0);
+}
+
+static void note_signal(int number)
+{
+	(void)number;
+}
+
+/* The signal comes in an attempt, and its handler runs in the wait. */
+static void raise_signal(const char *path)
+{
+	(void)path;
+	raise(SIGUSR1);
+}
+
+TEST(a_signal_ends_the_wait_also_with_SA_RESTART)
+{
+	struct sigaction action = {.sa_handler = note_signal, .sa_flags = SA_RESTART}, before;
+	sigset_t blocked;
+
+	assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+	assert_fails(wait_for_issm(raise_signal), EINTR);
+	assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &blocked), 0);
+	assert_int_equal(sigismember(&blocked, SIGUSR1), 0);
+}
+
+TEST(a_port_without_issm_device_is_told_in_words)
+{
+	static const char text[] = "mlx5_0 port 1 has a umad device, but no issm device";
+
+	fake_remove("/sys/class/infiniband_mad/issm2");
+	keep_log(0);
+	assert_int_equal(umad_open_issm("mlx5_0", 1, 0), -EINVAL);
+	assert_int_equal(kept.count, 0);
+	umad_debug(1);
+	for (int i = 0; i < 2; i++) {
+		kept.text[0] = '\0';
+		assert_fails(umad_open_issm(i ? NULL : "mlx5_0", i ? 0 : 1, 0), EINVAL);
+		assert_ptr_equal(strstr(kept.text, text), kept.text);
+		assert_non_null(strstr(kept.text, "QP0"));
+	}
+	/* a port that does not exist is not reported as a port without QP0 */
+	assert_int_equal(umad_open_issm("mlx5_0", 2, 0), -EINVAL);
+	assert_string_equal(kept.text, "mlx5_0 port 2 has no issm device");
+	kept.count = 0;
+	assert_int_equal(umad_open_issm("mlx5_0", -1, 0), -EINVAL);
+	assert_int_equal(kept.count, 0);
+	end_log();
 }
