@@ -2,6 +2,7 @@
 
 #include "captured_output.h"
 #include "fake.h"
+#include "kept_log.h"
 #include "log.h"
 #include "packet.h"
 #include "test.h"
@@ -9,29 +10,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
-#include <stdbool.h>
 #include <unistd.h>
-
-/* The last call of the hook, and the number of calls. */
-static enum umad_log_level hook_level;
-static char hook_text[1024];
-static void *hook_user;
-static int hook_calls;
-
-static void remember(enum umad_log_level level, const char *text, void *user)
-{
-	hook_level = level;
-	snprintf(hook_text, sizeof(hook_text), "%s", text);
-	hook_user = user;
-	hook_calls++;
-	errno = EXDEV;
-}
 
 static int setup(void)
 {
-	umad_debug(0);
-	umad_set_log_hook(NULL, NULL);
-	hook_calls = 0;
+	end_log();
 	return fake_setup();
 }
 
@@ -52,86 +35,59 @@ static void say_everything(void)
 	log_debug("a packet");
 }
 
+#define WARNING "libibumad: something is wrong\n"
+#define INFO    "libibumad: something happened\n"
+
 TEST(levels_choose_what_is_said)
 {
-	assert_string_equal(stderr_of(say_everything), "libibumad: something is wrong\n");
-	umad_debug(1);
-	assert_string_equal(stderr_of(say_everything), "libibumad: something is wrong\n"
-						       "libibumad: something happened\n");
-	umad_debug(2);
-	assert_string_equal(stderr_of(say_everything), "libibumad: something is wrong\n"
-						       "libibumad: something happened\n"
-						       "libibumad: a packet\n");
-}
-
-TEST(the_level_is_asked_for_by_a_negative_one)
-{
+	assert_string_equal(stderr_of(say_everything), WARNING);
 	assert_int_equal(umad_debug(1), 1);
+	assert_string_equal(stderr_of(say_everything), WARNING INFO);
+	/* a negative level asks for it */
 	assert_int_equal(umad_debug(-1), 1);
+	assert_int_equal(umad_debug(2), 2);
+	assert_string_equal(stderr_of(say_everything), WARNING INFO "libibumad: a packet\n");
 	assert_int_equal(umad_debug(5), 5);
 	assert_int_equal(umad_debug(0), 0);
 }
 
-TEST(a_hook_takes_what_stderr_would_get)
+TEST(a_hook_takes_what_stderr_would_get_and_leaves_errno_alone)
 {
 	int user;
 
-	umad_set_log_hook(remember, &user);
+	keep_log(0);
+	umad_set_log_hook(keep_message, &user);
+	errno = EDOM;
 	assert_string_equal(stderr_of(say_everything), "");
-	assert_int_equal(hook_calls, 1);
-	assert_int_equal(hook_level, UMAD_LOG_WARNING);
-	assert_string_equal(hook_text, "something is wrong");
-	assert_ptr_equal(hook_user, &user);
+	assert_int_equal(kept.count, 1);
+	assert_int_equal(kept.level, UMAD_LOG_WARNING);
+	assert_string_equal(kept.text, "something is wrong");
+	assert_ptr_equal(kept.user, &user);
 	umad_debug(2);
-	say_everything();
-	assert_int_equal(hook_calls, 4);
-	assert_int_equal(hook_level, UMAD_LOG_DEBUG);
-	umad_set_log_hook(NULL, NULL);
-	umad_debug(0);
-	assert_string_equal(stderr_of(say_everything), "libibumad: something is wrong\n");
-	assert_int_equal(hook_calls, 4);
-}
-
-TEST(a_message_is_one_line_whatever_a_caller_passes)
-{
-	umad_debug(1);
-	umad_set_log_hook(remember, NULL);
-	log_info("device %s", "bad\nlibibumad: forged\t\x1b[31m");
-	assert_string_equal(hook_text, "device bad?libibumad: forged??[31m");
-}
-
-TEST(messages_leave_errno_alone)
-{
-	umad_set_log_hook(remember, NULL);
 	errno = EDOM;
 	say_everything();
 	assert_int_equal(errno, EDOM);
+	assert_int_equal(kept.count, 4);
+	assert_int_equal(kept.level, UMAD_LOG_DEBUG);
+	end_log();
+	assert_string_equal(stderr_of(say_everything), WARNING);
+	assert_int_equal(kept.count, 4);
 }
 
-TEST(a_long_message_is_cut)
+TEST(a_message_is_one_line_that_may_be_cut)
 {
 	char text[2000];
 
+	keep_log(1);
+	log_info("device %s", "bad\nlibibumad: forged\t\x1b[31m");
+	assert_string_equal(kept.text, "device bad?libibumad: forged??[31m");
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	umad_set_log_hook(remember, NULL);
 	log_warning("%s", text);
-	assert_in_range(strlen(hook_text), 100, 1000);
+	assert_in_range(strlen(kept.text), 100, 1000);
 }
 
-static void call_the_library(void)
-{
-	umad_open_port(NULL, 0);
-}
-
-TEST(a_kernel_without_user_mad_is_warned_of)
-{
-	assert_non_null(strstr(stderr_of(call_the_library), "abi_version"));
-	fake_file("/sys/class/infiniband_mad/abi_version", "4\n");
-	assert_string_equal(stderr_of(call_the_library), "");
-	umad_debug(1);
-	assert_non_null(strstr(stderr_of(call_the_library), "ABI is 4"));
-}
+/* --- what an opening says ------------------------------------------------------- */
 
 static void fail_to_look(void)
 {
@@ -153,36 +109,57 @@ static void fail_to_open(void)
 
 static void open_and_close(void)
 {
-	int fd = umad_open_port("mlx5_0", 1);
+	assert_int_equal(umad_close_port(umad_open_port("mlx5_0", 1)), 0);
+}
 
-	assert_true(fd >= 0);
-	umad_close_port(fd);
+static void open_with_an_old_abi(void)
+{
+	fake_file("/sys/class/infiniband_mad/abi_version", "0\n");
+	assert_int_equal(umad_open_port(NULL, 0), -EOPNOTSUPP);
+}
+
+static void open_without_abi(void)
+{
+	fake_remove("/sys/class/infiniband_mad");
+	assert_int_equal(umad_open_port(NULL, 0), -EOPNOTSUPP);
 }
 
 TEST(an_opening_says_what_it_found)
 {
+	static const struct {
+		void (*open)(void);
+		const char *text;
+	} rows[] = {
+		{fail_to_look, "libibumad: cannot look for a port: Too many open files\n"},
+		{open_another,
+		 "libibumad: no port to open for mlx5_9 port 1: No such device\n"},
+		{fail_to_open, "libibumad: /dev/infiniband/umad0 cannot be opened: "
+			       "Permission denied\n"},
+		{open_and_close, "libibumad: mlx5_0 port 1 is open as /dev/infiniband/umad0, "
+				 "handle "},
+		{open_with_an_old_abi, "libibumad: mlx5_0 port 1: state 4, physical state 5, "
+				       "link layer InfiniBand\n"
+				       "libibumad: mlx5_0 port 1 is chosen for (any) port 0\n"
+				       "libibumad: the kernel's user_mad ABI is 0, "
+				       "the oldest supported is 5\n"},
+	};
+
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
-	fake_umad(0, "mlx5_0", 1);
-	assert_string_equal(stderr_of(fail_to_look), "");
-	assert_string_equal(stderr_of(open_another), "");
-	assert_string_equal(stderr_of(fail_to_open), "");
-	umad_debug(1);
-	assert_string_equal(stderr_of(fail_to_look),
-			    "libibumad: cannot look for a port: Too many open files\n");
-	assert_non_null(strstr(stderr_of(open_another), "no port to open for mlx5_9 port 1"));
-	assert_string_equal(stderr_of(fail_to_open),
-			    "libibumad: /dev/infiniband/umad0 cannot be opened: "
-			    "Permission denied\n");
-	assert_non_null(strstr(stderr_of(open_and_close),
-			       "mlx5_0 port 1 is open as /dev/infiniband/umad0"));
-	fake_file("/sys/class/infiniband_mad/abi_version", "0\n");
-	assert_string_equal(stderr_of(call_the_library),
-			    "libibumad: mlx5_0 port 1: state 4, physical state 5, "
-			    "link layer InfiniBand\n"
-			    "libibumad: mlx5_0 port 1 is chosen for (any) port 0\n"
-			    "libibumad: the kernel's user_mad ABI is 0, "
-			    "the oldest supported is 5\n");
+	for (int level = 0; level < 2; level++) {
+		umad_debug(level);
+		fake_umad(0, "mlx5_0", 1);
+		fake_file("/sys/class/infiniband_mad/abi_version", "5\n");
+		for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+			const char *said = stderr_of(rows[i].open);
+
+			assert_ptr_equal(level ? strstr(said, rows[i].text) : said, said);
+			assert_true(level || !*said);
+		}
+	}
+	/* a kernel without user_mad is warned of */
+	umad_debug(0);
+	assert_non_null(strstr(stderr_of(open_without_abi), "abi_version"));
 }
 
 static void open_any(void)
@@ -240,11 +217,13 @@ TEST(a_choice_says_what_it_had_and_what_it_took)
 	assert_null(strstr(stderr_of(open_and_close), "chosen"));
 }
 
+/* --- threads and children ------------------------------------------------------- */
+
 static void silent(enum umad_log_level level, const char *text, void *user)
 {
 	(void)level;
 	(void)text;
-	(void)user;
+	assert_null(user);
 }
 
 static void count(enum umad_log_level level, const char *text, void *user)
@@ -254,59 +233,49 @@ static void count(enum umad_log_level level, const char *text, void *user)
 	atomic_fetch_add((atomic_int *)user, 1);
 }
 
+struct hooks_of_a_thread {
+	atomic_bool done;
+	atomic_int counted;
+};
+
 static void *set_hooks(void *arg)
 {
-	for (int i = 0; i < 1000; i++)
-		umad_set_log_hook(i % 2 ? silent : count, arg);
-	return NULL;
-}
+	struct hooks_of_a_thread *hooks = arg;
 
-TEST(hooks_may_be_set_while_messages_go_out)
-{
-	atomic_int counted = 0;
-	pthread_t thread;
-
-	umad_debug(1);
-	umad_set_log_hook(count, &counted);
-	assert_int_equal(pthread_create(&thread, NULL, set_hooks, &counted), 0);
-	for (int i = 0; i < 1000; i++)
-		log_info("many times");
-	pthread_join(thread, NULL);
-	/* a hook never gets the argument of another hook */
-	assert_in_range(counted, 0, 1000);
-	umad_set_log_hook(NULL, NULL);
-}
-
-static void *set_hooks_for_ever(void *arg)
-{
-	while (!atomic_load((atomic_bool *)arg))
+	while (!atomic_load(&hooks->done)) {
 		umad_set_log_hook(silent, NULL);
+		umad_set_log_hook(count, &hooks->counted);
+	}
 	return NULL;
 }
 
-/* Whatever a thread of the parent was doing. */
-TEST(a_child_has_its_messages)
+/* A hook never gets the argument of another hook; whatever a thread of the parent was doing. */
+TEST(hooks_may_be_set_while_messages_go_out_and_children_start)
 {
-	atomic_bool done = false;
+	struct hooks_of_a_thread hooks = {false, 0};
 	pthread_t thread;
 	int status;
 	pid_t child;
 
 	umad_debug(1);
 	umad_set_log_hook(silent, NULL);
-	assert_int_equal(pthread_create(&thread, NULL, set_hooks_for_ever, &done), 0);
-	for (int i = 0; i < 300; i++) {
+	assert_int_equal(pthread_create(&thread, NULL, set_hooks, &hooks), 0);
+	for (int i = 0; i < 1000; i++) {
+		log_info("many times");
+		if (i % 3)
+			continue;
 		child = fork();
 		if (!child) {
 			alarm(60);
-			log_info("from a child");
+			log_info("many times");
 			_exit(0);
 		}
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_int_equal(status, 0);
 	}
-	done = true;
+	atomic_store(&hooks.done, true);
 	pthread_join(thread, NULL);
+	assert_in_range(atomic_load(&hooks.counted), 0, 1000);
 	umad_set_log_hook(NULL, NULL);
 }
 
