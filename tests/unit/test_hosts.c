@@ -39,30 +39,36 @@ static void write_file(const char *path, const char *text, void *user)
 	fake_file(path, "%s", text);
 }
 
+/* All ports of the host: the n-th has the device umadN. */
+static struct place {
+	const struct host_device *device;
+	const struct host_port *port;
+	int position;
+} places[HOST_DEVICES * HOST_PORTS];
+static int place_count;
+
 static void make_host(void)
 {
-	int number = 0;
 	char name[16];
 
 	fake_remove("/sys/class/infiniband");
 	fake_remove("/sys/class/infiniband_mad");
 	host_draw(&host, seed);
 	host_write(&host, write_file, NULL);
+	place_count = 0;
 	for (int i = 0; i < host.device_count; i++)
-		number += host.devices[i].port_count;
-	while (number-- > 0) {
-		snprintf(name, sizeof(name), "umad%d", number);
-		fake_device(name);
-	}
+		for (int j = 0; j < host.devices[i].port_count; j++) {
+			snprintf(name, sizeof(name), "umad%d", place_count);
+			fake_device(name);
+			places[place_count++] =
+				(struct place){&host.devices[i], &host.devices[i].ports[j], i};
+		}
 }
 
-/* --- what the host's ports are ---------------------------------------------------- */
+#define for_each_place(place) \
+	for (const struct place *place = places; place < places + place_count; place++)
 
-struct place {
-	const struct host_device *device;
-	const struct host_port *port;
-	int position;
-};
+/* --- what the host's ports are ---------------------------------------------------- */
 
 static bool port_is_readable(const struct host_port *port)
 {
@@ -130,49 +136,34 @@ static uint64_t key_of_port(const struct place *place, const char *name, int por
 		    (active ? 0 : (uint64_t)(how + linked) << 16) | (uint64_t)port->number);
 }
 
-static struct place best_port(const char *name, int portnum, bool smi)
+static void show_best(char text[64], const char *name, int portnum, bool smi)
 {
-	struct place best = {0};
 	uint64_t key, least = UINT64_MAX;
 
-	for (int i = 0; i < host.device_count; i++)
-		for (int j = 0; j < host.devices[i].port_count; j++) {
-			struct place place = {&host.devices[i], &host.devices[i].ports[j], i};
-
-			key = key_of_port(&place, name, portnum, smi);
-			if (key && key < least) {
-				least = key;
-				best = place;
-			}
+	strcpy(text, "none");
+	for_each_place (place) {
+		key = key_of_port(place, name, portnum, smi);
+		if (key && key < least) {
+			least = key;
+			snprintf(text, 64, "%s/%d", place->device->name, place->port->number);
 		}
-	return best;
-}
-
-static void show(char text[64], const struct place *place)
-{
-	if (place->port)
-		snprintf(text, 64, "%s/%d", place->device->name, place->port->number);
-	else
-		strcpy(text, "none");
+	}
 }
 
 /* The port whose umad device is open. */
 static void show_opened(char text[64], int fd)
 {
 	char name[16];
-	int number = 0;
 
 	strcpy(text, "none");
-	for (int i = 0; fd >= 0 && i < host.device_count; i++)
-		for (int j = 0; j < host.devices[i].port_count; j++) {
-			struct place place = {&host.devices[i], &host.devices[i].ports[j], i};
-
-			snprintf(name, sizeof(name), "umad%d", number++);
-			if (fake_device(name)->opened)
-				show(text, &place);
-		}
-	if (fd >= 0)
-		umad_close_port(fd);
+	if (fd < 0)
+		return;
+	for_each_place (place) {
+		snprintf(name, sizeof(name), "umad%d", (int)(place - places));
+		if (fake_device(name)->opened)
+			snprintf(text, 64, "%s/%d", place->device->name, place->port->number);
+	}
+	umad_close_port(fd);
 }
 
 static void expect(const char *call, const char *name, int portnum, const char *seen,
@@ -186,10 +177,9 @@ static void expect(const char *call, const char *name, int portnum, const char *
 static void check_ports(const char *name, int portnum)
 {
 	char seen[64] = "none", wanted[64];
-	struct place best = best_port(name, portnum, false);
 	umad_port_t port;
 
-	show(wanted, &best);
+	show_best(wanted, name, portnum, false);
 	for (int i = 0; i < 2; i++) { /* always the same */
 		if (!umad_get_port(name, portnum, &port)) {
 			snprintf(seen, sizeof(seen), "%s/%d", port.ca_name, port.portnum);
@@ -199,8 +189,7 @@ static void check_ports(const char *name, int portnum)
 	}
 	show_opened(seen, umad_open_port(name, portnum));
 	expect("umad_open_port", name, portnum, seen, wanted);
-	best = best_port(name, portnum, true);
-	show(wanted, &best);
+	show_best(wanted, name, portnum, true);
 	show_opened(seen, umad_open_smi_port(name, portnum));
 	expect("umad_open_smi_port", name, portnum, seen, wanted);
 }
@@ -213,17 +202,13 @@ static bool may_pair(const struct place *place)
 	       !is_ethernet(place->port) && place->port->guid;
 }
 
+/* The port; without a port if there is none. */
 static struct place place_of(const char *name, uint32_t portnum)
 {
-	struct place place = {.position = position(name)};
-
-	if (place.position < 0)
-		return place;
-	place.device = &host.devices[place.position];
-	for (int i = 0; i < place.device->port_count; i++)
-		if (place.device->ports[i].number == (int)portnum)
-			place.port = &place.device->ports[i];
-	return place;
+	for_each_place (place)
+		if (!strcmp(place->device->name, name) && place->port->number == (int)portnum)
+			return *place;
+	return (struct place){0};
 }
 
 static unsigned use_of(const struct host_port *port)
@@ -234,14 +219,10 @@ static unsigned use_of(const struct host_port *port)
 /* Another port with the GUID that does, or does not, send SMPs. */
 static const struct host_port *counterpart(const struct host_port *port)
 {
-	for (int i = 0; i < host.device_count; i++)
-		for (int j = 0; j < host.devices[i].port_count; j++) {
-			struct place place = {&host.devices[i], &host.devices[i].ports[j], i};
-
-			if (may_pair(&place) && place.port->guid == port->guid &&
-			    place.port->sm_disabled != port->sm_disabled)
-				return place.port;
-		}
+	for_each_place (place)
+		if (may_pair(place) && place->port->guid == port->guid &&
+		    place->port->sm_disabled != port->sm_disabled)
+			return place->port;
 	return NULL;
 }
 
@@ -287,27 +268,22 @@ static void check_best(const char *name, uint8_t portnum, unsigned enforce,
 		found = use_of(gsi.port) < use_of(smi.port) ? use_of(gsi.port)
 							    : use_of(smi.port);
 	}
-	for (int i = 0; i < host.device_count; i++)
-		for (int j = 0; j < host.devices[i].port_count; j++) {
-			struct place place = {&host.devices[i], &host.devices[i].ports[j], i};
-
-			if (!may_pair(&place) ||
-			    (name && strcmp(name, place.device->name) != 0) ||
-			    (portnum && place.port->number != portnum))
-				continue;
-			other = counterpart(place.port);
-			if ((enforce && place.port->sm_disabled && !other) ||
-			    (!name && other && place.port->sm_disabled))
-				continue;
-			use = use_of(place.port);
-			if (other && use_of(other) < use)
-				use = use_of(other);
-			if (use > found || (!pair && (name || use_of(place.port))))
-				fail_msg("host %" PRIu32
-					 ": pair of (%s, %d, %u): %s/%d is better",
-					 seed, name ? name : "NULL", portnum, enforce,
-					 place.device->name, place.port->number);
-		}
+	for_each_place (place) {
+		if (!may_pair(place) || (name && strcmp(name, place->device->name) != 0) ||
+		    (portnum && place->port->number != portnum))
+			continue;
+		other = counterpart(place->port);
+		if ((enforce && place->port->sm_disabled && !other) ||
+		    (!name && other && place->port->sm_disabled))
+			continue;
+		use = use_of(place->port);
+		if (other && use_of(other) < use)
+			use = use_of(other);
+		if (use > found || (!pair && (name || use_of(place->port))))
+			fail_msg("host %" PRIu32 ": pair of (%s, %d, %u): %s/%d is better",
+				 seed, name ? name : "NULL", portnum, enforce,
+				 place->device->name, place->port->number);
+	}
 }
 
 static void check_pairs(const char *name, uint8_t portnum, unsigned enforce)
@@ -333,11 +309,8 @@ static void check_list(void)
 	for (int i = 0; i < host.device_count; i++) {
 		bool wanted = false, found = false;
 
-		for (int j = 0; j < host.devices[i].port_count; j++) {
-			struct place place = {&host.devices[i], &host.devices[i].ports[j], i};
-
-			wanted |= may_pair(&place);
-		}
+		for_each_place (place)
+			wanted |= place->position == i && may_pair(place);
 		for (int j = 0; j < count; j++)
 			found |= !strcmp(pairs[j].gsi_name, host.devices[i].name) ||
 				 !strcmp(pairs[j].smi_name, host.devices[i].name);
