@@ -198,7 +198,7 @@ static void uevent_error(int error)
  * A row has a sentence and a line of steps. A step has a verb and its arguments; behind ">" are
  * the events that the monitor then reports, and no others:
  *
- *	"plug mlx5_0:0; watch; remove umad0 mlx5_0 > -mlx5_0/1=umad0 -mlx5_0"
+ *	"plug a:0; watch; remove umad0 a > -a/1=umad0 -a"
  *
  * sysfs:
  *	plug CA:N	a device whose port 1 has umadN
@@ -448,100 +448,88 @@ static void run_row(const struct row *row)
 static const struct row rows[] = {
 	/* the order of kernels since 4.20: first the clients' devices */
 	{"a device appears with its port",
-	 "watch > nothing; plug mlx5_0:0; add umad0 issm0 mlx5_0 > +mlx5_0/1=umad0 +mlx5_0"},
+	 "watch > nothing; plug a:0; add umad0 issm0 a > +a/1=umad0 +a"},
 	{"a device disappears with its port",
-	 "plug mlx5_0:0 mlx5_1:1; watch; unplug mlx5_0:0; "
-	 "remove umad0 issm0 mlx5_0 > -mlx5_0/1=umad0 -mlx5_0"},
+	 "plug a:0 b:1; watch; unplug a:0; remove umad0 issm0 a > -a/1=umad0 -a"},
 	{"a device that goes first takes its ports along",
-	 "plug mlx5_0:0; watch; remove mlx5_0 umad0 > -mlx5_0/1=umad0 -mlx5_0"},
-	{"the module may be loaded late",
-	 "ca mlx5_0; watch; plug mlx5_0:3; add umad3 > +mlx5_0/1=umad3"},
+	 "plug a:0; watch; remove a umad0 > -a/1=umad0 -a"},
+	{"the module may be loaded late", "ca a; watch; plug a:3; add umad3 > +a/1=umad3"},
 	{"a renamed device goes and comes",
-	 "plug mlx5_0:0; watch; unplug mlx5_0:0; plug ibp1s0:0; "
-	 "move mlx5_0:ibp1s0 > -mlx5_0/1=umad0 -mlx5_0 +ibp1s0 +ibp1s0/1=umad0"},
-	{"known devices are not reported again",
-	 "plug mlx5_0:0; watch; add mlx5_0 umad0 > nothing"},
+	 "plug a:0; watch; unplug a:0; plug c:0; move a:c > -a/1=umad0 -a +c +c/1=umad0"},
+	{"known devices are not reported again", "plug a:0; watch; add a umad0 > nothing"},
 	{"a replug under the same number is reported",
-	 "plug mlx5_0:0; watch; remove umad0; add umad0 > -mlx5_0/1=umad0 +mlx5_0/1=umad0"},
+	 "plug a:0; watch; remove umad0; add umad0 > -a/1=umad0 +a/1=umad0"},
 	/* a caller may have listed the device meanwhile */
 	{"a device that came and went meanwhile is an overrun",
-	 "watch; add umad0 mlx5_0; remove umad0 mlx5_0 > overrun"},
+	 "watch; add umad0 a; remove umad0 a > overrun"},
 	{"devices of other kinds and other uevents are ignored",
-	 "plug mlx5_0:0; watch; rnic iw0; add iw0 net/umad0; "
-	 "remove net/mlx5_0 infiniband_mad/umadx; change mlx5_0 umad0; move mlx5_0; "
-	 "add infiniband/../mlx5_0 a_name_that_is_far_too_long > nothing"},
+	 "plug a:0; watch; rnic iw0; add iw0 net/umad0; remove net/a infiniband_mad/umadx; "
+	 "change a umad0; move a; add infiniband/../a a_name_that_is_far_too_long > nothing"},
 	/* after the overrun the caller lists the devices again */
 	{"lost events are an overrun, and the devices are listed anew",
-	 "plug mlx5_0:0; watch; plug mlx5_1:1; unplug mlx5_0:0; fail ENOBUFS; add mlx5_1; "
-	 "remove mlx5_0 > overrun; remove umad1 > -mlx5_1/1=umad1"},
+	 "plug a:0; watch; plug b:1; unplug a:0; fail ENOBUFS; add b; remove a > overrun; "
+	 "remove umad1 > -b/1=umad1"},
 	{"a socket that fails is reported, and an overrun follows",
 	 "watch; fail EIO > EIO; > overrun"},
 	{"members that do not apply are zero",
-	 "watch; plug mlx5_0:0; add mlx5_0; fail ENOBUFS > +mlx5_0 +mlx5_0/1=umad0 overrun"},
+	 "watch; plug a:0; add a; fail ENOBUFS > +a +a/1=umad0 overrun"},
 	{"every port of a device is reported",
-	 "watch; plug mlx5_0:0; port mlx5_0:1; "
-	 "add umad0 umad1 mlx5_0 > +mlx5_0/1=umad0 +mlx5_0/2=umad1 +mlx5_0"},
+	 "watch; plug a:0; port a:1; add umad0 umad1 a > +a/1=umad0 +a/2=umad1 +a"},
 	{"a module that is unloaded takes ports only, and devices are reported without its "
 	 "folder",
-	 "plug mlx5_0:0; watch; gone infiniband_mad; remove umad0 > -mlx5_0/1=umad0; "
-	 "ca mlx5_1; add mlx5_1 > +mlx5_1"},
+	 "plug a:0; watch; gone infiniband_mad; remove umad0 > -a/1=umad0; ca b; add b > +b"},
 	{"a number that another device takes over is reported",
-	 "plug mlx5_0:0; watch; unplug mlx5_0:0; plug mlx4_0:0; remove umad0 mlx5_0; "
-	 "add umad0 mlx4_0 > -mlx5_0/1=umad0 -mlx5_0 +mlx4_0/1=umad0 +mlx4_0"},
+	 "plug a:0; watch; unplug a:0; plug d:0; remove umad0 a; "
+	 "add umad0 d > -a/1=umad0 -a +d/1=umad0 +d"},
 	/* a caller may have listed it under the intermediate name */
 	{"a device renamed twice is known under its last name",
-	 "plug mlx5_0:0; watch; unplug mlx5_0:0; plug ibp1s0:0; "
-	 "move mlx5_0:tmp tmp:ibp1s0 > overrun; remove ibp1s0 > -ibp1s0/1=umad0 -ibp1s0"},
-	/* mlx5_0 first had umad0, which only a list showed; now another device has umad0 */
+	 "plug a:0; watch; unplug a:0; plug c:0; move a:tmp tmp:c > overrun; "
+	 "remove c > -c/1=umad0 -c"},
+	/* another device first had umad0, which only a list showed */
 	{"a node with an earlier owner is an overrun",
-	 "watch; plug mlx5_1:0; add umad0; remove umad0; add umad0 > +mlx5_1/1=umad0 overrun; "
-	 "remove umad0 > -mlx5_1/1=umad0"},
-	/* the device had the name mlx5_1 for a while, which only a list showed */
+	 "watch; plug b:0; add umad0; remove umad0; add umad0 > +b/1=umad0 overrun; "
+	 "remove umad0 > -b/1=umad0"},
+	/* the device had the name b for a while, which only a list showed */
 	{"a device renamed back is an overrun",
-	 "watch; plug mlx5_0:0; add mlx5_0; "
-	 "move mlx5_0:mlx5_1 mlx5_1:mlx5_0 > +mlx5_0 +mlx5_0/1=umad0 overrun"},
-	{"a synthetic uevent is no event", "plug mlx5_0:0; watch; trigger umad0 > nothing"},
+	 "watch; plug a:0; add a; move a:b b:a > +a +a/1=umad0 overrun"},
+	{"a synthetic uevent is no event", "plug a:0; watch; trigger umad0 > nothing"},
 	{"an unknown device that goes is not reported",
 	 "rnic iw0; plug mlx5_0:0; watch; remove iw0 mlx5_00 mlx5_ umad00 issm0; rnic iw1; "
 	 "move iw0:iw1 > nothing"},
 	/* afterwards it knows the present devices, and reports none twice */
 	{"a listing after a loss is tried again until it succeeds",
-	 "watch; plug mlx5_0:0; fail ENOBUFS; full 1 > EMFILE; full 1 > EMFILE; full 1 > "
-	 "EMFILE; "
-	 "> overrun; remove mlx5_0 > -mlx5_0/1=umad0 -mlx5_0"},
+	 "watch; plug a:0; fail ENOBUFS; full 1 > EMFILE; full 1 > EMFILE; full 1 > EMFILE; "
+	 "> overrun; remove a > -a/1=umad0 -a"},
 	/* the removal of an absent device is not reported, that of an unseen one is */
 	{"after an overrun the present devices are known",
-	 "plug mlx5_0:0; watch; unplug mlx5_0:0; plug mlx5_1:1; fail ENOBUFS > overrun; "
-	 "remove mlx5_0 mlx5_1 > -mlx5_1/1=umad1 -mlx5_1"},
+	 "plug a:0; watch; unplug a:0; plug b:1; fail ENOBUFS > overrun; "
+	 "remove a b > -b/1=umad1 -b"},
 	/* two calls read its node_type, the third lists the nodes */
 	{"a listing that fails is reported, and an overrun follows",
-	 "watch; put infiniband/mlx5_0/node_type=1; add mlx5_0; full 3 > EMFILE; > overrun"},
+	 "watch; put infiniband/a/node_type=1; add a; full 3 > EMFILE; > overrun"},
 	/* the order of the ports is not specified */
 	{"one uevent can be several events",
-	 "plug mlx5_0:0; port mlx5_0:1; watch; "
-	 "remove mlx5_0 > -mlx5_0/2=umad1 -mlx5_0/1=umad0 -mlx5_0"},
+	 "plug a:0; port a:1; watch; remove a > -a/2=umad1 -a/1=umad0 -a"},
 	/* 19 and 31 characters */
 	{"names as long as they may be are reported whole",
-	 "watch; ca a_name_19_character; node "
-	 "000000000000000000000000007:a_name_19_character=1; "
-	 "add umad000000000000000000000000007 a_name_19_character > "
+	 "watch; ca a_name_19_character; "
+	 "node 000000000000000000000000007:a_name_19_character=1; add "
+	 "umad000000000000000000000000007 a_name_19_character > "
 	 "+a_name_19_character/1=umad000000000000000000000000007 +a_name_19_character"},
 	{"attributes without a newline are read",
-	 "watch; put infiniband/mlx5_0/node_type=1; node 0:mlx5_0=1; "
-	 "add umad0 mlx5_0 > +mlx5_0/1=umad0 +mlx5_0"},
+	 "watch; put infiniband/a/node_type=1; node 0:a=1; add umad0 a > +a/1=umad0 +a"},
 	/* it is being removed */
 	{"a node without its attributes is an overrun",
 	 "watch; put infiniband_mad/umad0/port=1; add umad0 > overrun; "
-	 "gone infiniband_mad/umad0; put infiniband_mad/umad0/ibdev=mlx5_0; "
-	 "add umad0 > overrun; gone infiniband_mad/umad0; add umad0 > overrun"},
+	 "gone infiniband_mad/umad0; put infiniband_mad/umad0/ibdev=a; add umad0 > overrun; "
+	 "gone infiniband_mad/umad0; add umad0 > overrun"},
 	{"a node whose owner cannot be is not reported",
-	 "watch; node 0:=1; add umad0 > nothing; node 0:mlx5_0=; add umad0 > nothing; "
-	 "node 0:mlx5_0=one; add umad0 > nothing; node 0:mlx5_0=-1; add umad0 > nothing; "
-	 "node 0:mlx5_0=2147483648; add umad0 > nothing; "
-	 "node 0:mlx5_0=99999999999999999999; add umad0 > nothing; "
-	 "node 0:../mlx5_0=1; add umad0 > nothing; node 0:..=1; add umad0 > nothing; "
-	 "node 0:a/b=1; add umad0 > nothing; node 0:a_name_of_20_letters=1; "
-	 "add umad0 > nothing"},
+	 "watch; node 0:=1; add umad0 > nothing; node 0:a=; add umad0 > nothing; "
+	 "node 0:a=one; add umad0 > nothing; node 0:a=-1; add umad0 > nothing; "
+	 "node 0:a=2147483648; add umad0 > nothing; node 0:a=99999999999999999999; "
+	 "add umad0 > nothing; node 0:../a=1; add umad0 > nothing; node 0:..=1; "
+	 "add umad0 > nothing; node 0:a/b=1; add umad0 > nothing; "
+	 "node 0:a_name_of_20_letters=1; add umad0 > nothing"},
 };
 
 TEST_ROWS(run_row, rows);
@@ -553,54 +541,42 @@ static const struct row port_rows[] = {
 	 "switch sw0:0; ports; put infiniband/sw0/ports/0/lid=0x77; look > *sw0/0=umad0; "
 	 "remove sw0 > -sw0/0=umad0 -sw0"},
 	{"each value of a port is watched",
-	 "plug mlx5_0:0 mlx5_1:1; ports; "
-	 "set mlx5_1:state=1; look > *mlx5_1/1=umad1; "
-	 "set mlx5_1:phys_state=2; look > *mlx5_1/1=umad1; "
-	 "set mlx5_1:rate=10; look > *mlx5_1/1=umad1; "
-	 "set mlx5_1:lid=0x77; look > *mlx5_1/1=umad1; "
-	 "set mlx5_1:lid_mask_count=2; look > *mlx5_1/1=umad1; "
-	 "set mlx5_1:sm_lid=0x78; look > *mlx5_1/1=umad1; "
-	 "set mlx5_1:sm_sl=4; look > *mlx5_1/1=umad1; "
-	 "set mlx5_1:cap_mask=0x2; look > *mlx5_1/1=umad1; "
-	 "set mlx5_1:gids/0=fe80:0:0:1:2:c903:0:1; look > *mlx5_1/1=umad1"},
+	 "plug a:0 b:1; ports; set b:state=1; look > *b/1=umad1; set b:phys_state=2; "
+	 "look > *b/1=umad1; set b:rate=10; look > *b/1=umad1; set b:lid=0x77; "
+	 "look > *b/1=umad1; set b:lid_mask_count=2; look > *b/1=umad1; set b:sm_lid=0x78; "
+	 "look > *b/1=umad1; set b:sm_sl=4; look > *b/1=umad1; set b:cap_mask=0x2; "
+	 "look > *b/1=umad1; set b:gids/0=fe80:0:0:1:2:c903:0:1; look > *b/1=umad1"},
 	{"each P_Key is watched",
-	 "plug mlx5_0:0; ports; set mlx5_0:pkeys/1=0x8001; look > *mlx5_0/1=umad0; "
-	 "set mlx5_0:pkeys/2=0x8002; look > *mlx5_0/1=umad0; "
-	 "gone infiniband/mlx5_0/ports/1/pkeys/2; look > *mlx5_0/1=umad0"},
+	 "plug a:0; ports; set a:pkeys/1=0x8001; look > *a/1=umad0; set a:pkeys/2=0x8002; "
+	 "look > *a/1=umad0; gone infiniband/a/ports/1/pkeys/2; look > *a/1=umad0"},
 	{"several changes are one event for each port, and then none",
-	 "plug mlx5_0:0; ports; plug mlx5_1:1; add umad1 > +mlx5_1/1=umad1; "
-	 "set mlx5_0:lid=0x77 mlx5_0:state=1 mlx5_1:lid=0x78; look > *mlx5_0/1=umad0 "
-	 "*mlx5_1/1=umad1; look > nothing"},
+	 "plug a:0; ports; plug b:1; add umad1 > +b/1=umad1; "
+	 "set a:lid=0x77 a:state=1 b:lid=0x78; look > *a/1=umad0 *b/1=umad1; look > nothing"},
 	{"a change that is taken back gives no event",
-	 "plug mlx5_0:0; set mlx5_0:lid=0x1; ports; set mlx5_0:lid=0x2; "
-	 "set mlx5_0:lid=0x1; look > nothing"},
+	 "plug a:0; set a:lid=0x1; ports; set a:lid=0x2; set a:lid=0x1; look > nothing"},
 	{"ports are compared at the end of an interval only",
-	 "plug mlx5_0:0; ports; set mlx5_0:lid=0x77 > nothing; look > *mlx5_0/1=umad0"},
+	 "plug a:0; ports; set a:lid=0x77 > nothing; look > *a/1=umad0"},
 	{"a change before the watch gives no event",
-	 "plug mlx5_0:0; set mlx5_0:lid=0x77; ports; look > nothing"},
+	 "plug a:0; set a:lid=0x77; ports; look > nothing"},
 	{"a port that was added is watched from its event on",
-	 "ports; plug mlx5_0:0; add umad0 > +mlx5_0/1=umad0; set mlx5_0:lid=0x77; "
-	 "look > *mlx5_0/1=umad0"},
+	 "ports; plug a:0; add umad0 > +a/1=umad0; set a:lid=0x77; look > *a/1=umad0"},
 	{"a port that had no values when it was added gives an event when it has",
-	 "ports; plug mlx5_0:0; gone infiniband/mlx5_0/ports; "
-	 "add umad0 > +mlx5_0/1=umad0; plug mlx5_0:0; look > *mlx5_0/1=umad0"},
+	 "ports; plug a:0; gone infiniband/a/ports; add umad0 > +a/1=umad0; plug a:0; "
+	 "look > *a/1=umad0"},
 	{"a port that is being removed did not change",
-	 "plug mlx5_0:0; ports; unplug mlx5_0:0; look > nothing; "
-	 "remove umad0 mlx5_0 > -mlx5_0/1=umad0 -mlx5_0; look > nothing"},
+	 "plug a:0; ports; unplug a:0; look > nothing; remove umad0 a > -a/1=umad0 -a; "
+	 "look > nothing"},
 	{"a value that cannot be read for a while did not change",
-	 "plug mlx5_0:0; set mlx5_0:lid=0x1; ports; "
-	 "gone infiniband/mlx5_0/ports/1/lid; look > nothing; set mlx5_0:lid=0x1; "
-	 "look > nothing; set mlx5_0:lid=0x2; look > *mlx5_0/1=umad0"},
+	 "plug a:0; set a:lid=0x1; ports; gone infiniband/a/ports/1/lid; look > nothing; "
+	 "set a:lid=0x1; look > nothing; set a:lid=0x2; look > *a/1=umad0"},
 	{"uevents are read before ports",
-	 "plug mlx5_0:0; ports; set mlx5_0:lid=0x77; look; plug mlx5_1:1; "
-	 "add umad1 > +mlx5_1/1=umad1 *mlx5_0/1=umad0"},
+	 "plug a:0; ports; set a:lid=0x77; look; plug b:1; add umad1 > +b/1=umad1 *a/1=umad0"},
 	{"a shortage while ports are compared is an overrun",
-	 "plug mlx5_0:0; ports; set mlx5_0:lid=0x77; look; full 1 > EMFILE; full 1 > "
-	 "EMFILE; "
+	 "plug a:0; ports; set a:lid=0x77; look; full 1 > EMFILE; full 1 > EMFILE; "
 	 "> overrun; look > nothing"},
 	{"after an overrun the values of ports are known",
-	 "plug mlx5_0:0; ports; set mlx5_0:lid=0x77; fail ENOBUFS > overrun; "
-	 "look > nothing; set mlx5_0:lid=0x78; look > *mlx5_0/1=umad0"},
+	 "plug a:0; ports; set a:lid=0x77; fail ENOBUFS > overrun; look > nothing; "
+	 "set a:lid=0x78; look > *a/1=umad0"},
 };
 
 TEST_ROWS(run_row, port_rows);
