@@ -8,30 +8,25 @@
 
 #include <unistd.h>
 
+FIXTURE(fake_setup, fake_teardown);
+
+/* A path in sysfs. Valid until the next call. */
+__attribute__((format(printf, 1, 2))) static const char *at(const char *format, ...)
+{
+	static char path[128];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	return path;
+}
+
 /* Sets an attribute of a port that fake_port() made. */
 static void set(const char *ca_name, int portnum, const char *attribute, const char *text)
 {
-	char path[128];
-
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%d/%s", ca_name, portnum,
-		 attribute);
-	fake_file(path, "%s\n", text);
-}
-
-FIXTURE(fake_setup, fake_teardown);
-
-/* A port with a GUID of its own, and its device. */
-static void have_port(const char *ca_name, int portnum, const char *state, const char *phys)
-{
-	static uint32_t guid;
-	char path[128];
-
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/node_type", ca_name);
-	if (access(fake_real_path(path), F_OK))
-		fake_ca(ca_name);
-	fake_port(ca_name, portnum, ++guid);
-	set(ca_name, portnum, "state", state);
-	set(ca_name, portnum, "phys_state", phys);
+	fake_file(at("/sys/class/infiniband/%s/ports/%d/%s", ca_name, portnum, attribute),
+		  "%s\n", text);
 }
 
 /* --- rows ----------------------------------------------------------------------- */
@@ -39,12 +34,13 @@ static void have_port(const char *ca_name, int portnum, const char *state, const
 /*
  * A row has a sentence and a line of steps:
  *
- *	CA/PORT WORD ...	the port is active, linked, polling or disabled; then
- *				ethernet, ib, no-layer, no-sm (IsSMDisabled), cap=HEX,
- *				guid=HEX, bad-gid, or without a file: no-cap, no-state,
- *				no-phys, no-gids, no-pkeys, no-sl or no-rate; or it is gone
- *	CA WORD			a device without ports (ca); the device is a switch, router
- *				or rnic, has no-guid, or is gone
+ *	CA WORD			a device without ports (ca)
+ *	CA/PORT WORD ...	the port is active, linked, polling or disabled: a new port
+ *				has a GUID of its own. Then ethernet, no-sm (IsSMDisabled)
+ *				or guid=HEX.
+ *
+ *	Of either:		FILE=TEXT; without this FILE: no-FILE; or it is gone
+ *
  *	get NAME > RESULT	NAME is CA, CA/PORT, any or any/PORT. select_port() and
  *				umad_get_port() choose this port, or fail with this errno.
  *	smi NAME > RESULT	likewise select_port(), for SMPs
@@ -173,85 +169,53 @@ static void choose(const char *step, const char *wanted)
 	}
 }
 
-static void change_port(const char *ca_name, int portnum, const char *word)
+/* Makes the port in this state, if the word is one. */
+static bool make_port(const char *ca_name, int portnum, const char *word)
 {
-	static const struct {
-		const char *word, *state, *phys;
-	} states[] = {
-		{"active", "4: ACTIVE", "5: LinkUp"},
-		{"linked", "2: INIT", "5: LinkUp"},
-		{"polling", "1: DOWN", "2: Polling"},
-		{"disabled", "1: DOWN", "3: Disabled"},
-	};
-	static const struct {
-		const char *word, *attribute, *text; /* NULL: the file is removed */
-	} words[] = {
-		{"ethernet", "/link_layer", "Ethernet"},
-		{"ib", "/link_layer", "IB"},
-		{"no-sm", "/cap_mask", "0x400"},
-		{"bad-gid", "/gids/0", "fe80::1"},
-		{"no-layer", "/link_layer", NULL},
-		{"no-state", "/state", NULL},
-		{"no-phys", "/phys_state", NULL},
-		{"no-cap", "/cap_mask", NULL},
-		{"no-gids", "/gids", NULL},
-		{"no-pkeys", "/pkeys", NULL},
-		{"no-sl", "/sm_sl", NULL},
-		{"no-rate", "/rate", NULL},
-		{"gone", "", NULL},
-	};
-	char text[128];
-	size_t i;
+	static const char *const states[][3] = {{"active", "4: ACTIVE", "5: LinkUp"},
+						{"linked", "2: INIT", "5: LinkUp"},
+						{"polling", "1: DOWN", "2: Polling"},
+						{"disabled", "1: DOWN", "3: Disabled"}};
+	static uint32_t guid;
 
-	for (i = 0; i < sizeof(states) / sizeof(*states); i++)
-		if (!strcmp(word, states[i].word)) {
-			have_port(ca_name, portnum, states[i].state, states[i].phys);
-			return;
-		}
-	if (!strncmp(word, "cap=", 4)) {
-		snprintf(text, sizeof(text), "0x%s", word + 4);
-		set(ca_name, portnum, "cap_mask", text);
-		return;
+	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
+		if (strcmp(word, states[i][0]) != 0)
+			continue;
+		if (access(fake_real_path(at("/sys/class/infiniband/%s/node_type", ca_name)),
+			   F_OK))
+			fake_ca(ca_name);
+		fake_port(ca_name, portnum, ++guid);
+		set(ca_name, portnum, "state", states[i][1]);
+		set(ca_name, portnum, "phys_state", states[i][2]);
+		return true;
 	}
-	if (!strncmp(word, "guid=", 5)) {
-		snprintf(text, sizeof(text), "fe80:0:0:0:0:0:0:%s", word + 5);
-		set(ca_name, portnum, "gids/0", text);
-		return;
-	}
-	for (i = 0; strcmp(word, words[i].word) != 0;)
-		assert_true(++i < sizeof(words) / sizeof(words[0]));
-	snprintf(text, sizeof(text), "/sys/class/infiniband/%s/ports/%d%s", ca_name, portnum,
-		 words[i].attribute);
-	if (words[i].text)
-		fake_file(text, "%s\n", words[i].text);
-	else
-		fake_remove(text);
+	return false;
 }
 
-static void change_ca(const char *ca_name, const char *word)
+/* Changes a file in the folder of a device or port. */
+static void change(const char *folder, const char *word)
 {
-	static const char *const types[] = {"1: CA", "2: switch", "3: router", "4: RNIC"};
-	static const char *const words[] = {"ca", "switch", "router", "rnic"};
-	char path[128];
-	size_t i;
+	const char *value = strchr(word, '=');
 
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s", ca_name);
-	if (!strcmp(word, "gone") || !strcmp(word, "no-guid")) {
-		strcat(path, *word == 'n' ? "/node_guid" : "");
-		fake_remove(path);
-		return;
-	}
-	for (i = 0; strcmp(word, words[i]) != 0;)
-		assert_true(++i < 4);
-	if (!i)
-		fake_ca(ca_name);
-	strcat(path, "/node_type");
-	fake_file(path, "%s\n", types[i]);
+	if (!strcmp(word, "ethernet"))
+		fake_file(at("%s/link_layer", folder), "Ethernet\n");
+	else if (!strcmp(word, "no-sm"))
+		fake_file(at("%s/cap_mask", folder), "0x400\n");
+	else if (!strncmp(word, "guid=", 5))
+		fake_file(at("%s/gids/0", folder), "fe80:0:0:0:0:0:0:%s\n", value + 1);
+	else if (value)
+		fake_file(at("%s/%.*s", folder, (int)(value - word), word), "%s\n", value + 1);
+	else if (!strncmp(word, "no-", 3))
+		fake_remove(at("%s/%s", folder, word + 3));
+	else if (!strcmp(word, "gone"))
+		fake_remove(folder);
+	else
+		fail_msg("\"%s\": no such word: %s", line_of_row, word);
 }
 
 static void run_line(const char *line)
 {
-	char copy[512], *rest = copy, *step, *result, *subject, *word, *slash;
+	char copy[512], folder[96], *rest = copy, *step, *result, *subject, *word, *slash;
 
 	line_of_row = line;
 	assert_true(strlen(line) < sizeof(copy));
@@ -265,15 +229,16 @@ static void run_line(const char *line)
 			continue;
 		}
 		subject = strtok(step, " ");
-		word = strtok(NULL, " ");
 		slash = strchr(subject, '/');
 		if (slash)
 			*slash = '\0';
-		for (; word; word = strtok(NULL, " "))
-			if (slash)
-				change_port(subject, atoi(slash + 1), word);
-			else
-				change_ca(subject, word);
+		snprintf(folder, sizeof(folder), "/sys/class/infiniband/%s%s%s", subject,
+			 slash ? "/ports/" : "", slash ? slash + 1 : "");
+		while ((word = strtok(NULL, " ")))
+			if (!strcmp(word, "ca"))
+				fake_ca(subject);
+			else if (!slash || !make_port(subject, atoi(slash + 1), word))
+				change(folder, word);
 	}
 }
 
@@ -286,7 +251,7 @@ static const struct row rows[] = {
 	{"without a device there is no port",
 	 "get any > ENODEV; get any/1 > ENODEV; get a > ENODEV; smi any > ENODEV"},
 	{"a port that is named in full is taken as it is",
-	 "a/1 disabled cap=400; r/1 active ethernet; get a/1 > a/1; get r/1 > r/1; "
+	 "a/1 disabled no-sm; r/1 active ethernet; get a/1 > a/1; get r/1 > r/1; "
 	 "smi a/1 > a/1"},
 	{"each call looks at the ports again",
 	 "a/1 polling; a/2 linked; a/3 active; get a > a/3; a/3 disabled; get a > a/2; "
@@ -299,7 +264,8 @@ static const struct row rows[] = {
 	 "r/1 active ethernet; r/2 linked; get r > r/2; r/2 gone; get r > r/1; "
 	 "r/1 linked ethernet; get any > r/1"},
 	{"a port without link_layer is InfiniBand",
-	 "i/1 polling; i/2 active no-layer; get i > i/2; i/2 active ib; get i > i/2"},
+	 "i/1 polling; i/2 active no-link_layer; get i > i/2; i/2 active link_layer=IB; "
+	 "get i > i/2"},
 	{"the first device with an active port wins",
 	 "a/1 linked; b/1 polling; b/2 active; c/1 active; get any > b/2; get a > a/1; "
 	 "smi any > b/2"},
@@ -318,28 +284,29 @@ static const struct row rows[] = {
 	 "a/1 active ethernet; smi any > a/1; smi a > a/1; b/1 polling; smi any > b/1; "
 	 "get any > a/1; a/2 polling; smi a > a/2; get a > a/1"},
 	{"a switch is its port 0",
-	 "w/0 polling; w switch; get w > w/0; get any > w/0; get any/1 > w/0; smi w > w/0; "
-	 "w/0 active; smi w > w/0; w/0 polling cap=400; smi w > ENODEV; get w > w/0"},
+	 "w/0 polling; w node_type=2; get w > w/0; get any > w/0; get any/1 > w/0; "
+	 "smi w > w/0; w/0 active; smi w > w/0; w/0 polling no-sm; smi w > ENODEV; "
+	 "get w > w/0"},
 	{"an RNIC is chosen only by its name",
-	 "a/1 active; a rnic; get a > a/1; get any > ENODEV; get any/1 > ENODEV; "
+	 "a/1 active; a node_type=4; get a > a/1; get any > ENODEV; get any/1 > ENODEV; "
 	 "b/1 polling; get any > b/1"},
 	{"an SMI port must permit a subnet manager",
-	 "a/1 active cap=400; a/2 polling; smi a > a/2; smi any > a/2; smi any/1 > ENODEV; "
+	 "a/1 active no-sm; a/2 polling; smi a > a/2; smi any > a/2; smi any/1 > ENODEV; "
 	 "smi a/1 > a/1; get a > a/1"},
 	{"of many capabilities only one matters for an SMI port",
-	 "a/1 active cap=2651ec48; b/1 linked; get any > a/1; smi any > b/1; "
-	 "smi any/1 > b/1; smi a > ENODEV; a/1 active cap=2651e848; smi any > a/1"},
+	 "a/1 active cap_mask=0x2651ec48; b/1 linked; get any > a/1; smi any > b/1; "
+	 "smi any/1 > b/1; smi a > ENODEV; a/1 active cap_mask=0x2651e848; smi any > a/1"},
 	{"a port whose attributes cannot be read is not chosen",
-	 "a/1 active no-state; get a > ENODEV; a/1 polling no-phys; get a > ENODEV; "
-	 "a/1 polling no-cap; smi a > ENODEV"},
+	 "a/1 active no-state; get a > ENODEV; a/1 polling no-phys_state; get a > ENODEV; "
+	 "a/1 polling no-cap_mask; smi a > ENODEV"},
 	{"a negative port is refused",
 	 "a/1 active; get a/-1 > EINVAL; get any/-1 > EINVAL; get any/-2147483648 > EINVAL; "
 	 "smi any/-1 > EINVAL"},
 	{"a device that cannot be read hides no other one",
 	 "a/1 active no-gids; get any > EIO; b/1 polling; get any > b/1; get any/1 > b/1; "
 	 "smi any > b/1; b/1 disabled; a/1 active no-pkeys; get any > EIO; b/1 active; "
-	 "get any > b/1; a/1 active no-sl; get any > b/1; a/1 active no-rate; "
-	 "get any > b/1; a no-guid; a/1 active; get any > b/1"},
+	 "get any > b/1; a/1 active no-sm_sl; get any > b/1; a/1 active no-rate; "
+	 "get any > b/1; a no-node_guid; a/1 active; get any > b/1"},
 	{"a device that can be read in part is the last choice",
 	 "a/1 active; a/2 active no-gids; get any > a/1; get a > a/1; b/1 polling; "
 	 "get any > b/1; get any/1 > b/1; get a > a/1; a/1 active no-gids; get a > EIO; "
@@ -365,7 +332,7 @@ static const struct row pair_rows[] = {
 	 "a/1 active no-sm; pairs > =a; pair a > /0=a/1; smi-pair a > ENODEV; "
 	 "smi-pair any > ENODEV"},
 	{"devices that cannot be read are left out",
-	 PLANES "s/1 no-gids; b/1 no-cap; c/1 active; c rnic; pairs > =a t=t"},
+	 PLANES "s/1 no-gids; b/1 no-cap_mask; c/1 active; c node_type=4; pairs > =a t=t"},
 	/* not the Active one: rdma-core takes the first pair whose ports are up */
 	{"the default pair is the first one that is up",
 	 "a/1 linked; b/1 active; smi-pair any > a/1=a/1; a/1 polling; "
@@ -409,13 +376,14 @@ static const struct row pair_rows[] = {
 	 "smi-pair any > b/1=b/1; pair any > /0=a/1; smi-pair a > a/2=a/2; b/1 polling; "
 	 "smi-pair any > a/2=a/2"},
 	{"a switch is a pair by its port 0",
-	 "w/0 active; w switch; pairs > w=w; smi-pair w > w/0=w/0"},
+	 "w/0 active; w node_type=2; pairs > w=w; smi-pair w > w/0=w/0"},
 	{"a device with more ports than umad_get_ca() can hold is the last pair",
 	 "a/1 active; a/12 active; smi-pair any > a/1=a/1; smi-pair any/12 > a/12=a/12; "
 	 "b/1 active; pairs > b=b a=a; smi-pair any > b/1=b/1"},
 	{"what has no readable port is no pair",
-	 "c/1 active; c rnic; d ca; e/1 active; e/256 active; f/1 active bad-gid; "
-	 "pairs > none; pair c > ENODEV; pair d > ENODEV; pair e > ENODEV; pair f > ENODEV"},
+	 "c/1 active; c node_type=4; d ca; e/1 active; e/256 active; "
+	 "f/1 active gids/0=fe80::1; pairs > none; pair c > ENODEV; pair d > ENODEV; "
+	 "pair e > ENODEV; pair f > ENODEV"},
 	/* rdma-core pairs port 2 of a with s, which has another PortGUID */
 	{"of several pairs with a device the port tells which is meant",
 	 "a/1 active guid=10 no-sm; a/2 active guid=11 no-sm; s/1 active guid=10; "
@@ -428,9 +396,9 @@ TEST_ROWS(run_row, pair_rows);
 /* umad_get_ca() fails for it. */
 TEST(a_device_that_cannot_be_read_as_a_whole_is_in_no_pair)
 {
-	static const char *const parts[] = {"a/1 no-state", "a/1 no-sl",  "a/1 no-pkeys",
-					    "a/1 no-gids",  "a/1 no-cap", "a/1 no-rate",
-					    "a no-guid"};
+	static const char *const parts[] = {"a/1 no-state",  "a/1 no-sm_sl",    "a/1 no-pkeys",
+					    "a/1 no-gids",   "a/1 no-cap_mask", "a/1 no-rate",
+					    "a no-node_guid"};
 
 	run_line("b/1 active; a/2 active");
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
