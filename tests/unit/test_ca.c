@@ -2,6 +2,7 @@
 
 /* What a call reads of a device and its ports (ca.c), and the lists of devices (devices.c). */
 
+#include "at.h"
 #include "fake.h"
 #include "kept_log.h"
 #include "test.h"
@@ -24,15 +25,6 @@ FIXTURE(setup, fake_teardown);
 static umad_ca_t ca;
 static umad_port_t port;
 static __be64 guids[20];
-
-/* Of an attribute of the CA. */
-static const char *path_of(const char *name)
-{
-	static char path[128];
-
-	snprintf(path, sizeof(path), CA "/%s", name);
-	return path;
-}
 
 /* --- rows ----------------------------------------------------------------------- */
 
@@ -95,7 +87,7 @@ static void run_row(const struct values_row *row)
 			end = change + strlen(change) - 1;
 		text[0] = *end;
 		*end = '\0';
-		path = path_of(change);
+		path = at(CA "/%s", change);
 		if (text[0] == '=') {
 			fake_file(path, "%s", end + 1);
 			continue;
@@ -191,7 +183,7 @@ TEST(required_attributes_may_not_be_missing)
 		fake_ca("mlx5_0");
 		fake_port("mlx5_0", 1, 1);
 		fake_port("mlx5_0", 2, 2);
-		fake_remove(path_of(names[i]));
+		fake_remove(at(CA "/%s", names[i]));
 		cannot_be_read(ENOENT);
 		if (names[i][0] == 'p') {
 			memset(&port, 0xa5, sizeof(port));
@@ -218,7 +210,7 @@ TEST(attributes_that_make_no_sense_fail_the_call)
 		fake_ca("mlx5_0");
 		fake_port("mlx5_0", 1, 1);
 		for (size_t j = 0; j < sizeof(contents) / sizeof(*contents); j++) {
-			fake_file(path_of(names[i]), "%s", contents[j]);
+			fake_file(at(CA "/%s", names[i]), "%s", contents[j]);
 			cannot_be_read(EIO);
 		}
 	}
@@ -247,12 +239,8 @@ TEST(ports_that_do_not_fit_fail_umad_get_ca_and_no_other_call)
 		assert_int_equal(port.portnum, i / 2 ? 12 : 2);
 		umad_release_port(&port);
 	}
-	for (int i = 10; i <= 12; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "ports/%d", i);
-		fake_remove(path_of(name));
-	}
+	for (int i = 10; i <= 12; i++)
+		fake_remove(at(CA "/ports/%d", i));
 	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
 	assert_int_equal(ca.numports, 9);
 	umad_release_ca(&ca);
@@ -260,13 +248,9 @@ TEST(ports_that_do_not_fit_fail_umad_get_ca_and_no_other_call)
 
 TEST(there_may_be_65535_pkeys_and_no_more)
 {
-	char path[128];
-
-	for (int i = 2; i < 65537; i++) {
-		/* a link is faster to make than a file */
-		snprintf(path, sizeof(path), PORT1 "/pkeys/%d", i);
-		fake_link(path, "1");
-	}
+	/* a link is faster to make than a file */
+	for (int i = 2; i < 65537; i++)
+		fake_link(at(PORT1 "/pkeys/%d", i), "1");
 	assert_int_equal(umad_get_port("mlx5_0", 1, &port), 0);
 	assert_int_equal(port.pkeys_size, 65535);
 	assert_int_equal(port.pkeys[65534], 0x7fff);
@@ -459,20 +443,13 @@ TEST(why_a_call_failed_is_logged_when_wanted)
 
 static void make_device(const char *name, const char *type)
 {
-	char path[256];
-
-	snprintf(path, sizeof(path), CLASS "/%s/node_type", name);
-	fake_file(path, "%s\n", type);
+	fake_file(at(CLASS "/%s/node_type", name), "%s\n", type);
 }
 
 static void make_cas(int count)
 {
-	char name[16];
-
-	for (int i = 0; i < count; i++) {
-		snprintf(name, sizeof(name), "mlx5_%d", i);
-		make_device(name, "1: CA");
-	}
+	for (int i = 0; i < count; i++)
+		fake_file(at(CLASS "/mlx5_%d/node_type", i), "1: CA\n");
 }
 
 /* The names of the list, each with a blank behind it. */
@@ -514,8 +491,6 @@ static void vanish_listed(const char *path)
 
 LIST_TEST(lists_are_sorted_and_have_infiniband_devices_alone)
 {
-	char name[256];
-
 	lists("");
 	fake_dir(CLASS);
 	lists("");
@@ -523,10 +498,8 @@ LIST_TEST(lists_are_sorted_and_have_infiniband_devices_alone)
 	make_device("a_name_of_20_letters", "1: CA");
 	make_device(".hidden", "1: CA");
 	/* names so long, and so many, that they would exceed any array of names */
-	for (int i = 0; i < 40; i++) {
-		snprintf(name, sizeof(name), "%0180d", i);
-		make_device(name, "1: CA");
-	}
+	for (int i = 0; i < 40; i++)
+		fake_file(at(CLASS "/%0180d/node_type", i), "1: CA\n");
 	fake_dir(CLASS "/empty");
 	fake_link(CLASS "/dangling", "../nowhere");
 	lists("");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+#include "at.h"
 #include "fake.h"
 #include "devices.h"
 #include "netlink.h"
@@ -131,19 +132,16 @@ TEST(entries_that_make_no_sense_are_passed_over)
 		{"umad5", "mlx5_0_and_a_long_tail\n", "1\n"},
 		{"umad6", "../mlx5_0\n", "1\n"},
 	};
-	char path[128];
+	static const char folder[] = "/sys/class/infiniband_mad";
 
 	fake_link("/sys/class/infiniband_mad/umad0", "nowhere");
 	for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++) {
-		int tail = snprintf(path, sizeof(path), "/sys/class/infiniband_mad/%s/",
-				    entries[i].name);
-
-		strcpy(path + tail, "ibdev");
 		if (entries[i].ibdev)
-			fake_file(path, "%s", entries[i].ibdev);
-		strcpy(path + tail, "port");
+			fake_file(at("%s/%s/ibdev", folder, entries[i].name), "%s",
+				  entries[i].ibdev);
 		if (entries[i].port)
-			fake_file(path, "%s", entries[i].port);
+			fake_file(at("%s/%s/port", folder, entries[i].name), "%s",
+				  entries[i].port);
 	}
 	finds_umad(NULL);
 	fake_umad(7, "mlx5_0", 1);

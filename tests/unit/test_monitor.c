@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+#include "at.h"
 #include "fake.h"
 #include "kept_log.h"
 #include "netlink.h"
@@ -114,18 +115,6 @@ static void watch(void)
 static void watch_ports(void)
 {
 	assert_int_equal(umad_monitor_open(&monitor, INT_MAX), 0);
-}
-
-/* A path in sysfs. Valid until the next call. */
-__attribute__((format(printf, 1, 2))) static const char *at(const char *format, ...)
-{
-	static char path[128];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(path, sizeof(path), format, args);
-	va_end(args);
-	return path;
 }
 
 static void plug(const char *ca_name, int number)

@@ -2,6 +2,7 @@
 
 /* Which port a call chooses (select.c), and the pairs of devices (pairs.c). */
 
+#include "at.h"
 #include "fake.h"
 #include "devices.h"
 #include "test.h"
@@ -9,18 +10,6 @@
 #include <unistd.h>
 
 FIXTURE(fake_setup, fake_teardown);
-
-/* A path in sysfs. Valid until the next call. */
-__attribute__((format(printf, 1, 2))) static const char *at(const char *format, ...)
-{
-	static char path[128];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(path, sizeof(path), format, args);
-	va_end(args);
-	return path;
-}
 
 /* Sets an attribute of a port that fake_port() made. */
 static void set(const char *ca_name, int portnum, const char *attribute, const char *text)

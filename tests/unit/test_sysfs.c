@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+#include "at.h"
 #include "fake.h"
 #include "sysfs.h"
 #include "test.h"
@@ -53,75 +54,72 @@ static int read_gid(char text[64])
 	return ret;
 }
 
+enum {
+	UINT,
+	GUID,
+	GID,
+	TEXT
+};
+
 static const struct {
 	int (*read)(char text[64]);
 	const char *valid, *untouched;
 } readers[] = {
-	{read_uint, "1\n", "77"},
-	{read_text, "text\n", NULL},
-	{read_guid, "0002:c903:00a0:0b10\n", "4d"},
-	{read_gid, "fe80:0000:0000:0000:0002:c903:0000:1234\n", "0:4d"},
+	[UINT] = {read_uint, "1\n", "77"},
+	[GUID] = {read_guid, "0002:c903:00a0:0b10\n", "4d"},
+	[GID] = {read_gid, "fe80:0000:0000:0000:0002:c903:0000:1234\n", "0:4d"},
+	[TEXT] = {read_text, "text\n", NULL},
 };
 
 TEST(a_value_is_read_whole_or_stored_nowhere)
 {
 	static const struct {
-		int reader; /* an index */
+		int (*read)(char text[64]);
 		const char *content, *value;
 	} rows[] = {
 		/* a number is what the attribute begins with */
-		{0, "4: ACTIVE\n", "4"},
-		{0, "0x1\n", "1"},
-		{0, "400 Gb/sec (4X NDR)\n", "400"},
-		{0, "2.5 Gb/sec (1X)\n", "2"},
-		{0, "0\n", "0"},
-		{0, "7", "7"},
-		{0, "0x00010000\n", "65536"},
-		{0, "4294967295\n", "4294967295"},
-		{0, "4294967296\n", NULL},
-		{0, "99999999999999999999999\n", NULL},
-		{0, "-1\n", NULL},
-		{0, "+1\n", NULL},
-		{0, " 1\n", NULL},
-		{0, "\n", NULL},
-		{0, "", NULL},
-		{0, "ACTIVE\n", NULL},
-		{0, "\xff\xfe\n", NULL},
-		/* a GUID is four groups of one to four hex digits */
-		{2, "0002:c903:00a0:0b10\n", "2c90300a00b10"},
-		{2, "0002:c903:00a0:0b10", "2c90300a00b10"},
-		{2, "2:c903:a0:b10\n", "2c90300a00b10"},
-		{2, "0002:C903:00a0:0B10", "2c90300a00b10"},
-		{2, "0002:c903:00a0\n", NULL},
-		{2, "0002:c903:00a0:0b10:0000\n", NULL},
-		{2, "0002:c903:00a0:0b10 \n", NULL},
-		{2, "0002:c903:00a0:00b10\n", NULL},
-		{2, "0002:c903::0b10\n", NULL},
-		{2, "0002:c903:00a0:\n", NULL},
-		{2, "0002:c903:00a0:-b10\n", NULL},
-		{2, "0x02:c903:00a0:0b10\n", NULL},
-		{2, "0002c90300a00b10\n", NULL},
-		{2, "", NULL},
-		/* a GID is eight */
-		{3, "fe80:0000:0000:0000:0002:c903:0000:1234\n",
+		{read_uint, "4: ACTIVE\n", "4"},
+		{read_uint, "0x1\n", "1"},
+		{read_uint, "400 Gb/sec (4X NDR)\n", "400"},
+		{read_uint, "2.5 Gb/sec (1X)\n", "2"},
+		{read_uint, "0\n", "0"},
+		{read_uint, "7", "7"},
+		{read_uint, "0x00010000\n", "65536"},
+		{read_uint, "4294967295\n", "4294967295"},
+		/* a GUID is four groups of one to four hex digits, a GID eight */
+		{read_guid, "0002:c903:00a0:0b10\n", "2c90300a00b10"},
+		{read_guid, "0002:c903:00a0:0b10", "2c90300a00b10"},
+		{read_guid, "2:c903:a0:b10\n", "2c90300a00b10"},
+		{read_guid, "0002:C903:00a0:0B10", "2c90300a00b10"},
+		{read_gid, "fe80:0000:0000:0000:0002:c903:0000:1234\n",
 		 "fe80000000000000:2c90300001234"},
-		{3, "fe80::1234\n", NULL},
-		{3, "fe80:0000:0000:0000:0002:c903:0000\n", NULL},
-		{3, "fe80:0000:0000:0000:0002:c903:0000:1234:0000\n", NULL},
-		{3, "fe80:0000:0000:0000:0002:c903:0000:1234 \n", NULL},
-		{3, "fe80:0000:0000:0000:0002:c903:0000:12345\n", NULL},
-		{3, "fe80:0000:0000:0000:0002:c903:0000:\n", NULL},
-		{3, "\xff\xfe\n", NULL},
-		{3, "", NULL},
+	};
+	static const char *const wrong[COUNT(readers)][11] = {
+		[UINT] = {"4294967296\n", "99999999999999999999999\n", "-1\n", "+1\n", " 1\n",
+			  "\n", "", "ACTIVE\n", "\xff\xfe\n"},
+		[GUID] = {"0002:c903:00a0\n", "0002:c903:00a0:0b10:0000\n",
+			  "0002:c903:00a0:0b10 \n", "0002:c903:00a0:00b10\n",
+			  "0002:c903::0b10\n", "0002:c903:00a0:\n", "0002:c903:00a0:-b10\n",
+			  "0x02:c903:00a0:0b10\n", "0002c90300a00b10\n", ""},
+		[GID] = {"fe80::1234\n", "fe80:0000:0000:0000:0002:c903:0000\n",
+			 "fe80:0000:0000:0000:0002:c903:0000:1234:0000\n",
+			 "fe80:0000:0000:0000:0002:c903:0000:1234 \n",
+			 "fe80:0000:0000:0000:0002:c903:0000:12345\n",
+			 "fe80:0000:0000:0000:0002:c903:0000:\n", "\xff\xfe\n", ""},
 	};
 	char text[64];
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		fake_file(FILE, "%s", rows[i].content);
-		assert_int_equal(readers[rows[i].reader].read(text), rows[i].value ? 0 : -EIO);
-		assert_string_equal(text, rows[i].value ? rows[i].value
-							: readers[rows[i].reader].untouched);
+		assert_int_equal(rows[i].read(text), 0);
+		assert_string_equal(text, rows[i].value);
 	}
+	for (size_t i = 0; i < COUNT(readers); i++)
+		for (size_t j = 0; wrong[i][j]; j++) {
+			fake_file(FILE, "%s", wrong[i][j]);
+			assert_int_equal(readers[i].read(text), -EIO);
+			assert_string_equal(text, readers[i].untouched);
+		}
 }
 
 TEST(a_number_in_binary_rubbish_ends_before_it_and_a_huge_attribute_is_cut)
@@ -311,31 +309,23 @@ static void has_ports(int highest, int one, int other)
 		assert_int_equal(ports[i], i == one || i == other);
 }
 
-static void make_port(const char *name)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), DIR "/ports/%s", name);
-	fake_dir(path);
-}
-
 TEST(ports_are_marked_by_number_and_other_names_are_passed_over)
 {
 	static const char *const others[] = {"a", "1x", "-1", "01", "+2", "power", "0x3"};
 
 	fake_dir(DIR "/ports");
 	has_ports(0, -1, -1);
-	make_port("0");
+	fake_dir(DIR "/ports/0");
 	has_ports(0, 0, -1);
 	fake_remove(DIR "/ports/0");
 	for (size_t i = 0; i < COUNT(others); i++)
-		make_port(others[i]);
-	make_port("1");
+		fake_dir(at(DIR "/ports/%s", others[i]));
+	fake_dir(DIR "/ports/1");
 	has_ports(1, 1, -1);
-	make_port("4");
+	fake_dir(DIR "/ports/4");
 	has_ports(4, 1, 4);
 	fake_remove(DIR "/ports/1");
-	make_port("255");
+	fake_dir(DIR "/ports/255");
 	has_ports(255, 4, 255);
 }
 
@@ -345,7 +335,7 @@ TEST(a_port_number_that_does_not_fit_is_an_error)
 					    "99999999999999999999"};
 
 	for (size_t i = 0; i < COUNT(names); i++) {
-		make_port(names[i]);
+		fake_dir(at(DIR "/ports/%s", names[i]));
 		assert_int_equal(node_ports("mlx5_0", ports), -EIO);
 		fake_remove(DIR "/ports");
 	}
@@ -368,7 +358,7 @@ TEST(a_ports_folder_that_cannot_be_listed_gives_the_errno)
 	char name[SYSFS_PATH_MAX];
 
 	assert_int_equal(node_ports("mlx5_0", ports), -ENOENT);
-	make_port("1");
+	fake_dir(DIR "/ports/1");
 	fake_fail_call(1, EACCES);
 	assert_int_equal(node_ports("mlx5_0", ports), -EACCES);
 	fake_remove(DIR "/ports");
