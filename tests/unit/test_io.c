@@ -65,6 +65,7 @@ static int setup(void)
 	memset(&buffer, 0, sizeof(buffer));
 	memset(&heard, 0, sizeof(heard));
 	length = 256;
+	clock_stands = false;
 	hook_calls = 0;
 	fd = umad_open_port("mlx5_0", 1);
 	return fd < 0 ? -1 : 0;
@@ -368,13 +369,16 @@ static void announce_falsely(struct fake_device *polled)
 
 TEST(a_message_that_another_thread_took_does_not_end_the_wait)
 {
+	static const int timeouts[] = {60000, 1, -1};
+
+	clock_stands = true;
 	device->on_poll = announce_falsely;
-	assert_int_equal(umad_recv(fd, &buffer, &length, 60000), 4);
-	assert_int_equal(device->polls, 3);
-	/* the rest of the time, not the whole time again */
-	assert_in_range(device->last_timeout, 1, 60000);
-	device->polls = 0;
-	assert_int_equal(umad_recv(fd, &buffer, &length, -1), 4);
+	for (size_t i = 0; i < sizeof(timeouts) / sizeof(*timeouts); i++) {
+		device->polls = 0;
+		assert_int_equal(receive(timeouts[i]), 4);
+		assert_int_equal(device->polls, 3);
+		assert_int_equal(device->last_timeout, timeouts[i]);
+	}
 }
 
 static void take_a_while(struct fake_device *polled)
@@ -388,31 +392,13 @@ static void take_a_while(struct fake_device *polled)
 	polled->poll_result = POLLIN;
 }
 
-/* A wait of a millisecond, too, goes on after a message that another thread took. */
-TEST(a_wait_of_a_millisecond_continues_after_a_message_for_another_thread)
-{
-	int ret;
-
-	device->on_poll = announce_falsely;
-	clock_stands = true;
-	ret = umad_recv(fd, &buffer, &length, 1);
-	clock_stands = false;
-	assert_int_equal(ret, 4);
-	assert_int_equal(device->polls, 3);
-	assert_int_equal(device->last_timeout, 1);
-}
-
 /* Milliseconds that have begun count whole. */
 TEST(each_wait_has_the_rest_of_the_time)
 {
-	int ret;
-
 	device->on_poll = take_a_while;
 	clock_ns = 5999999999;
 	clock_stands = true;
-	ret = umad_recv(fd, &buffer, &length, 1300);
-	clock_stands = false;
-	assert_int_equal(ret, -ETIMEDOUT);
+	assert_fails(receive(1300), ETIMEDOUT);
 	assert_int_equal(device->polls, 5);
 }
 
@@ -424,9 +410,8 @@ static void announce_for_ever(struct fake_device *polled)
 TEST(stolen_messages_do_not_stretch_the_time)
 {
 	device->on_poll = announce_for_ever;
-	for (int ms = 1; ms <= 2; ms++) {
-		assert_fails(umad_recv(fd, &buffer, &length, ms), ETIMEDOUT);
-	}
+	for (int ms = 1; ms <= 2; ms++)
+		assert_fails(receive(ms), ETIMEDOUT);
 }
 
 TEST(a_signal_ends_the_wait_and_a_device_that_has_gone_is_an_io_error)
