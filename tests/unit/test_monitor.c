@@ -496,6 +496,8 @@ static const struct row rows[] = {
 	/* two calls read its node_type, the third lists the nodes */
 	{"a listing that fails is reported, and an overrun follows",
 	 "watch; put infiniband/a/node_type=1; add a; full 3 > EMFILE; > overrun"},
+	{"a shortage does not hide that a device has gone",
+	 "watch; add a; full 2 > EMFILE; > overrun"},
 	/* the order of the ports is not specified */
 	{"one uevent can be several events",
 	 "plug a:0; port a:1; watch; remove a > -a/2=umad1 -a/1=umad0 -a"},
