@@ -986,6 +986,5 @@ TEST(the_caller_ends_with_what_sysfs_has)
 		}
 		assert_memory_equal(as_read, in_sysfs, sizeof(as_read));
 	}
-	print_message("%u changes, %u overruns, %u failures\n", changes, overruns, failures);
 	assert_true(changes > 100 && overruns > 100 && failures > 10);
 }
