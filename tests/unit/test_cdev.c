@@ -49,9 +49,7 @@ static void finds(enum cdev_kind kind, const char *ca_name, int portnum, const c
 	strcpy(port.ca_name, ca_name);
 	assert_int_equal(cdev_find(kind, &port, path), -err);
 	if (name)
-		assert_string_equal(strrchr(path, '/') + 1, name);
-	if (name)
-		assert_int_equal(strncmp(path, "/dev/infiniband/", 16), 0);
+		assert_string_equal(path, at("/dev/infiniband/%s", name));
 }
 
 static void finds_umad(const char *name)

@@ -610,6 +610,8 @@ TEST(malformed_messages_are_passed_over)
 		{"DEVPATH=", 9},
 		{"add@/devices/infiniband/mlx5_0", 31},
 		{"ACTION=remove\0SUBSYSTEM=infiniband", 35},
+		{"ACTION=remove\0DEVPATH=/devices/mlx5_0", 38},
+		{"SUBSYSTEM=infiniband\0DEVPATH=/devices/mlx5_0", 45},
 		{"ACTION=remove\0SUBSYSTEM=infiniband\0DEVPATH=", 44},
 	};
 

@@ -236,6 +236,7 @@ static void run_row(const struct row *row)
 	run_line(row->line);
 }
 
+/* test_hosts.c has each rank of ports and devices. */
 static const struct row rows[] = {
 	{"without a device there is no port",
 	 "get any > ENODEV; get any/1 > ENODEV; get a > ENODEV; smi any > ENODEV"},
@@ -248,30 +249,12 @@ static const struct row rows[] = {
 	 "get a > ENODEV; get any > ENODEV; smi any > ENODEV"},
 	{"disabled ports are not usable",
 	 "a ca; get a > ENODEV; a/1 disabled; get a > ENODEV; get any > ENODEV"},
-	/* a linked Ethernet port has no priority over a polling InfiniBand port before it */
-	{"an Ethernet port counts only as not disabled",
-	 "r/1 active ethernet; r/2 linked; get r > r/2; r/2 gone; get r > r/1; "
-	 "r/1 linked ethernet; get any > r/1"},
 	{"a port without link_layer is InfiniBand",
 	 "i/1 polling; i/2 active no-link_layer; get i > i/2; i/2 active link_layer=IB; "
 	 "get i > i/2"},
-	{"the first device with an active port wins",
-	 "a/1 linked; b/1 polling; b/2 active; c/1 active; get any > b/2; get a > a/1; "
-	 "smi any > b/2"},
-	{"without any active port the first usable device wins",
-	 "a/1 disabled; b/1 polling; c/1 linked; get any > b/1"},
-	{"a port number restricts the choice",
-	 "a/1 active; b/1 active; b/2 polling; c/2 active; get any/2 > c/2; c/2 linked; "
-	 "get any/2 > b/2; c/2 disabled; get any/2 > b/2; get any/3 > ENODEV"},
 	{"a port number needs a port that is not disabled",
 	 "a/2 polling; r/1 disabled ethernet; get any/1 > ENODEV; get any/2 > a/2; "
 	 "r/1 polling; get any/1 > r/1"},
-	{"by number an Ethernet port is the last choice",
-	 "a/1 active ethernet; get any/1 > a/1; b/1 polling; get any/1 > b/1; "
-	 "c/1 active ethernet; get any/1 > b/1; b/1 disabled; get any/1 > a/1; get any > a/1"},
-	{"for SMPs an Ethernet port is the last choice",
-	 "a/1 active ethernet; smi any > a/1; smi a > a/1; b/1 polling; smi any > b/1; "
-	 "get any > a/1; a/2 polling; smi a > a/2; get a > a/1"},
 	{"a switch is its port 0",
 	 "w/0 polling; w node_type=2; get w > w/0; get any > w/0; get any/1 > w/0; "
 	 "smi w > w/0; w/0 active; smi w > w/0; w/0 polling no-sm; smi w > ENODEV; "
@@ -282,9 +265,6 @@ static const struct row rows[] = {
 	{"an SMI port must permit a subnet manager",
 	 "a/1 active no-sm; a/2 polling; smi a > a/2; smi any > a/2; smi any/1 > ENODEV; "
 	 "smi a/1 > a/1; get a > a/1"},
-	{"of many capabilities only one matters for an SMI port",
-	 "a/1 active cap_mask=0x2651ec48; b/1 linked; get any > a/1; smi any > b/1; "
-	 "smi any/1 > b/1; smi a > ENODEV; a/1 active cap_mask=0x2651e848; smi any > a/1"},
 	{"a port whose attributes cannot be read is not chosen",
 	 "a/1 active no-state; get a > ENODEV; a/1 polling no-phys_state; get a > ENODEV; "
 	 "a/1 polling no-cap_mask; smi a > ENODEV"},
