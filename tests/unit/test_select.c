@@ -255,6 +255,9 @@ static const struct row rows[] = {
 	{"a port number needs a port that is not disabled",
 	 "a/2 polling; r/1 disabled ethernet; get any/1 > ENODEV; get any/2 > a/2; "
 	 "r/1 polling; get any/1 > r/1"},
+	{"by number an Ethernet port is the last choice",
+	 "a/1 active ethernet; get any/1 > a/1; b/1 polling; get any/1 > b/1; "
+	 "c/1 active ethernet; get any/1 > b/1; b/1 disabled; get any/1 > a/1; get any > a/1"},
 	{"a switch is its port 0",
 	 "w/0 polling; w node_type=2; get w > w/0; get any > w/0; get any/1 > w/0; "
 	 "smi w > w/0; w/0 active; smi w > w/0; w/0 polling no-sm; smi w > ENODEV; "
