@@ -55,6 +55,8 @@ int __real_timerfd_create(clockid_t clock, int flags);
 int __wrap_timerfd_create(clockid_t clock, int flags);
 int __real_epoll_create1(int flags);
 int __wrap_epoll_create1(int flags);
+int __real_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -516,6 +518,14 @@ int __wrap_epoll_create1(int flags)
 	if (virtual_sees_machine() && !begin_locked(MACHINE_EPOLL))
 		return -1;
 	return __real_epoll_create1(flags);
+}
+
+int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+	if (operation == EPOLL_CTL_ADD && virtual_sees_machine() &&
+	    !begin_locked(MACHINE_EPOLL))
+		return -1;
+	return __real_epoll_ctl(epoll, operation, fd, event);
 }
 
 static bool may_allocate(void)

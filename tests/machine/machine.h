@@ -116,9 +116,9 @@ enum machine_call {
 	MACHINE_POLL,
 	MACHINE_FILES,   /* opening and listing files of sysfs */
 	MACHINE_MALLOC,  /* allocating memory; fails with ENOMEM */
-	MACHINE_EVENTFD, /* creating an eventfd; the next two: a timerfd, an epoll descriptor */
+	MACHINE_EVENTFD, /* creating an eventfd; the next: a timerfd */
 	MACHINE_TIMERFD,
-	MACHINE_EPOLL,
+	MACHINE_EPOLL, /* creating an epoll descriptor, and adding a descriptor to it */
 	MACHINE_CALLS
 };
 
