@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A port, an engine on it, requests of several kinds and their outcomes. */
+#ifndef TESTS_MACHINE_ASYNC_H
+#define TESTS_MACHINE_ASYNC_H
+
+#include "machine.h"
+#include "test.h"
+
+#include <infiniband/mad_async.h>
+#include <infiniband/umad.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MS     INT64_C(1000)
+#define SECOND INT64_C(1000000)
+
+enum kind {
+	SMP_GET,
+	PMA_GET,
+	SA_GET,
+	SMP_SET,
+	PMA_SET,
+	SA_TABLE,
+	KINDS
+};
+
+struct outcome {
+	unsigned calls;
+	int error;
+	unsigned status, transmissions, rtt_us, elapsed_ms;
+	size_t length, data_size;
+	uint64_t guid; /* of NodeInfo */
+	int64_t at;
+};
+
+static struct ibmad_port *port __attribute__((unused));
+static struct mad_async *async __attribute__((unused));
+
+static inline int open_engine(const char *topology)
+{
+	machine_start(topology, NULL);
+	if (mad_port_open(NULL, 0, &port))
+		return -1;
+	async = mad_async_create(port);
+	return async ? 0 : -1;
+}
+
+static inline int close_engine(void)
+{
+	mad_async_free(async);
+	async = NULL;
+	mad_rpc_close_port(port);
+	port = NULL;
+	machine_stop();
+	return 0;
+}
+
+static inline ib_rpc_t rpc_of(enum kind kind)
+{
+	static const ib_rpc_t rpcs[KINDS] = {
+		[SMP_GET] = {.mgtclass = IB_SMI_CLASS,
+			     .method = IB_MAD_METHOD_GET,
+			     .attr.id = IB_ATTR_NODE_INFO,
+			     .dataoffs = IB_SMP_DATA_OFFS,
+			     .datasz = IB_SMP_DATA_SIZE},
+		[PMA_GET] = {.mgtclass = IB_PERFORMANCE_CLASS,
+			     .method = IB_MAD_METHOD_GET,
+			     .attr.id = CLASS_PORT_INFO,
+			     .dataoffs = IB_PC_DATA_OFFS,
+			     .datasz = IB_PC_DATA_SZ},
+		[SA_GET] = {.mgtclass = IB_SA_CLASS,
+			    .method = IB_MAD_METHOD_GET,
+			    .attr.id = CLASS_PORT_INFO,
+			    .dataoffs = IB_SA_DATA_OFFS,
+			    .datasz = IB_SA_DATA_SIZE},
+		[SMP_SET] = {.mgtclass = IB_SMI_CLASS,
+			     .method = IB_MAD_METHOD_SET,
+			     .attr.id = IB_ATTR_GUID_INFO,
+			     .dataoffs = IB_SMP_DATA_OFFS,
+			     .datasz = IB_SMP_DATA_SIZE},
+		[PMA_SET] = {.mgtclass = IB_PERFORMANCE_CLASS,
+			     .method = IB_MAD_METHOD_SET,
+			     .attr.id = IB_GSI_PORT_COUNTERS,
+			     .dataoffs = IB_PC_DATA_OFFS,
+			     .datasz = IB_PC_DATA_SZ},
+		[SA_TABLE] = {.mgtclass = IB_SA_CLASS,
+			      .method = IB_MAD_METHOD_GET_TABLE,
+			      .attr.id = IB_SA_ATTR_NODERECORD,
+			      .dataoffs = IB_SA_DATA_OFFS,
+			      .datasz = IB_SA_DATA_SIZE},
+	};
+
+	return rpcs[kind];
+}
+
+static inline uint64_t guid_of(const uint8_t *info)
+{
+	uint64_t guid = 0;
+
+	for (int i = 0; i < 8; i++)
+		guid = guid << 8 | info[20 + i];
+	return guid;
+}
+
+static inline void note(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	struct outcome *outcome = arg;
+
+	(void)engine;
+	*outcome = (struct outcome){
+		.calls = outcome->calls + 1,
+		.error = reply->error,
+		.status = reply->status,
+		.transmissions = reply->transmissions,
+		.rtt_us = reply->rtt_us,
+		.elapsed_ms = reply->elapsed_ms,
+		.length = reply->length,
+		.data_size = reply->data_size,
+		.guid = reply->data_size >= IB_SMP_DATA_SIZE ? guid_of(reply->data) : 0,
+		.at = machine_us(),
+	};
+}
+
+static inline uint64_t submit_with(struct mad_async *engine, ib_rpc_t rpc, unsigned lid,
+				   mad_async_fn *callback, void *arg)
+{
+	static const uint8_t zeros[IB_PC_DATA_SZ] = {0, 1};
+	bool set = rpc.mgtclass == IB_PERFORMANCE_CLASS;
+	ib_portid_t to = {.lid = (int)lid};
+	uint64_t id;
+
+	assert_int_equal(mad_async_submit(engine, &rpc, &to, set ? zeros : NULL,
+					  set ? sizeof(zeros) : 0, callback, arg, &id),
+			 0);
+	return id;
+}
+
+static inline uint64_t submit(enum kind kind, unsigned lid, struct outcome *outcome)
+{
+	return submit_with(async, rpc_of(kind), lid, note, outcome);
+}
+
+/* The leaf "n<number>" of a star. */
+static inline unsigned leaf(unsigned number)
+{
+	return 10 + number;
+}
+
+/* All leaves of a star are silent. */
+static inline void silence(void)
+{
+	for (int i = 1; i <= 8; i++)
+		machine_rule("silent on n%d", i);
+}
+
+static inline struct mad_async_stats stats_of(struct mad_async *engine)
+{
+	struct mad_async_stats stats;
+
+	assert_int_equal(mad_async_get_stats(engine, &stats, sizeof(stats)), 0);
+	assert_int_equal(stats.submitted - stats.completed, stats.in_flight + stats.queued);
+	return stats;
+}
+
+static inline bool loop_is_awake(struct mad_async *engine, int timeout_ms)
+{
+	struct pollfd fd = {.fd = mad_async_poll_fd(engine), .events = POLLIN};
+
+	return poll(&fd, 1, timeout_ms) == 1;
+}
+
+static inline void *wait_in_thread(void *engine)
+{
+	return (void *)(intptr_t)mad_async_wait(engine, -1);
+}
+
+static inline pthread_t start(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, run, arg), 0);
+	return thread;
+}
+
+static inline int join(pthread_t thread)
+{
+	void *result;
+
+	assert_int_equal(pthread_join(thread, &result), 0);
+	return (int)(intptr_t)result;
+}
+
+static inline uint32_t next_random(uint32_t *state, uint32_t below)
+{
+	*state = *state * 1664525 + 1013904223;
+	return (*state >> 8) % below;
+}
+
+/* --- children ------------------------------------------------------------------- */
+
+#define EXPECT(condition)                \
+	do {                             \
+		if (!(condition))        \
+			return __LINE__; \
+	} while (0)
+
+/* A child calls the function, which returns 0 or the line of the first error. */
+static inline void run_in_child(int (*run)(void))
+{
+	pid_t child = fork();
+	int status, line;
+
+	if (!child) {
+		signal(SIGSEGV, SIG_DFL);
+		signal(SIGABRT, SIG_DFL);
+		alarm(60);
+		line = run();
+		if (line)
+			print_error("child: line %d\n", line);
+		/* without a search for leaks: the parent's threads hold memory */
+		_exit(line != 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+#endif

@@ -1,0 +1,1115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Event loops: they are woken for all work and for nothing else, end with the port, do a
+ * limited part of the work in each round, and share a port with other loops and threads.
+ */
+
+#include "async.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <infiniband/mad_errors.h>
+#include <infiniband/mad_notice.h>
+#include <infiniband/umad_ext.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+
+#define MANY  200
+#define BATCH 64 /* the limit of one mad_async_process() */
+/* A loop that does not watch the handle looks at the port after this time. */
+#define LOOK  (20 * MS)
+
+static struct outcome outcomes[MANY];
+
+static int setup(void)
+{
+	memset(outcomes, 0, sizeof(outcomes));
+	return open_engine("star:8");
+}
+
+FIXTURE(setup, close_engine);
+
+static int high_setup(void)
+{
+	memset(outcomes, 0, sizeof(outcomes));
+	machine_start("star:8", NULL);
+	machine_high_handles();
+	if (mad_port_open(NULL, 0, &port))
+		return -1;
+	async = mad_async_create(port);
+	return async ? 0 : -1;
+}
+
+/* --- loops ---------------------------------------------------------------------- */
+
+struct loop {
+	pthread_t thread;
+	struct mad_async *engine;
+	struct pollfd fd;
+	unsigned rounds;
+	atomic_bool end;
+	int result; /* of the last mad_async_process() */
+};
+
+static struct loop loop_of(struct mad_async *engine)
+{
+	return (struct loop){.engine = engine,
+			     .fd = {.fd = mad_async_poll_fd(engine), .events = POLLIN}};
+}
+
+static void *run_loop(void *arg)
+{
+	struct loop *loop = arg;
+
+	do {
+		loop->rounds++;
+		poll(&loop->fd, 1, -1);
+		loop->result = mad_async_process(loop->engine);
+	} while (loop->result >= 0);
+	return NULL;
+}
+
+/* Rounds until so many callbacks. */
+static unsigned rounds_until(struct mad_async *engine, int count)
+{
+	unsigned rounds = 0;
+	int ret;
+
+	for (; count > 0; rounds++) {
+		assert_true(loop_is_awake(engine, 100000));
+		ret = mad_async_process(engine);
+		assert_in_range(ret, 0, BATCH);
+		count -= ret;
+	}
+	return rounds;
+}
+
+/* After its last work a loop may look once more at the port. */
+static void expect_sleep(struct mad_async *engine)
+{
+	for (int i = 0; i < 4 && loop_is_awake(engine, 0); i++)
+		mad_async_process(engine);
+	assert_false(loop_is_awake(engine, 0));
+}
+
+static void expect_loop_to_work(unsigned most_rounds)
+{
+	int64_t before;
+
+	expect_sleep(async);
+	machine_rule("slow 5ms");
+	machine_rule("silent on n8");
+	mad_rpc_set_retries(port, 1);
+	for (unsigned i = 0; i < MANY; i++)
+		submit(i & 1 ? PMA_SET : SMP_SET, leaf(1 + i % 7), &outcomes[i]);
+	assert_true(rounds_until(async, MANY) < most_rounds);
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(outcomes[i].error, 0);
+	for (int i = 0; i < 10 && loop_is_awake(async, 100); i++)
+		assert_int_equal(mad_async_process(async), 0);
+	assert_false(loop_is_awake(async, 10000));
+	before = machine_us();
+	submit(PMA_SET, leaf(8), &outcomes[0]);
+	rounds_until(async, 1);
+	assert_int_equal(outcomes[0].error, -ETIMEDOUT);
+	assert_in_range(outcomes[0].at - before, 1000 * MS, 1050 * MS);
+}
+
+TEST(a_loop_is_woken_for_work_and_for_time_and_for_nothing_else)
+{
+	expect_loop_to_work(MANY + 20);
+}
+
+/* A simulator's handle is no descriptor: the loop looks at the port by a timer. */
+TEST_WITH(a_loop_looks_at_a_handle_that_is_no_descriptor, high_setup, close_engine)
+{
+	assert_in_range(mad_async_poll_fd(async), 3, 1023);
+	expect_loop_to_work(2 * MANY);
+}
+
+static int64_t time_out_by_loop(int timeout_ms, bool by_loop)
+{
+	struct pollfd fd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+	ib_rpc_t rpc = rpc_of(PMA_SET);
+	int64_t before = machine_us();
+	unsigned rounds = 0;
+
+	memset(outcomes, 0, sizeof(*outcomes));
+	rpc.timeout = timeout_ms;
+	submit_with(async, rpc, leaf(1), note, &outcomes[0]);
+	for (; by_loop && !outcomes[0].calls; rounds++) {
+		assert_int_equal(poll(&fd, 1, -1), 1);
+		mad_async_process(async);
+	}
+	assert_in_range(rounds, 0, 10);
+	assert_true(mad_async_wait(async, -1) >= 0);
+	assert_int_equal(outcomes[0].error, -ETIMEDOUT);
+	assert_true(outcomes[0].at - before >= timeout_ms * MS);
+	return outcomes[0].at - before;
+}
+
+/* As a thread that waits is, to the microsecond, for times of any length. */
+TEST(a_loop_is_woken_when_a_timer_is_due)
+{
+	static const int ms[] = {1, 7, 1000, 3600000, 2000000000};
+
+	silence();
+	mad_rpc_set_retries(port, 1);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(time_out_by_loop(ms[i], true), time_out_by_loop(ms[i], false));
+}
+
+static unsigned notices_ended;
+
+static void count_end(struct mad_notices *notices, const struct mad_notice *notice, void *arg)
+{
+	(void)notices, (void)arg;
+	notices_ended += notice->kind == MAD_NOTICE_END;
+}
+
+static void sleep_in_callback(struct mad_async *engine, const struct mad_reply *reply,
+			      void *arg)
+{
+	note(engine, reply, arg);
+	machine_pass(200 * MS);
+}
+
+/* The timer of the notices, which is due meanwhile, is for the thread in the callback. */
+TEST(a_loop_does_not_spin_while_another_thread_calls_back)
+{
+	const struct mad_notices_options options = {.poll_ms = 20};
+	struct mad_notices *notices;
+	pthread_t thread;
+	int rounds = 0;
+	int64_t end;
+
+	(void)mad_async_poll_fd(async);
+	assert_int_equal(mad_notices_start(async, &options, count_end, NULL, &notices), 0);
+	submit_with(async, rpc_of(PMA_SET), leaf(1), sleep_in_callback, &outcomes[0]);
+	thread = start(wait_in_thread, async);
+	machine_pass(MS);
+	end = machine_us() + 150 * MS;
+	assert_int_equal(outcomes[0].calls, 1);
+	while (machine_us() < end) {
+		rounds += loop_is_awake(async, 10);
+		mad_async_process(async);
+	}
+	assert_in_range(rounds, 0, 50);
+	mad_notices_stop(notices);
+	assert_in_range(join(thread), 1, 10);
+	/* a loop runs the notices' timer, too */
+	notices_ended = 0;
+	assert_int_equal(mad_notices_start(async, &options, count_end, NULL, &notices), 0);
+	for (rounds = 0, end = machine_us() + 200 * MS; machine_us() < end; rounds++) {
+		assert_true(loop_is_awake(async, 30));
+		mad_async_process(async);
+	}
+	assert_in_range(rounds, 9, 100);
+	mad_notices_stop(notices);
+	while (!notices_ended) {
+		assert_true(loop_is_awake(async, 1000));
+		mad_async_process(async);
+	}
+}
+
+/* --- other threads do the work that the loop waits for --------------------------- */
+
+static unsigned open_requests, late;
+static int64_t submitted_at;
+static uint64_t ids[MANY];
+
+static void count_one(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	note(engine, reply, arg);
+	__atomic_fetch_sub(&open_requests, 1, __ATOMIC_SEQ_CST);
+}
+
+static struct mad_async *helped;
+
+static void *process_some(void *arg)
+{
+	for (int i = 0; i < 3; i++) {
+		mad_async_process(helped);
+		machine_pass(700);
+	}
+	return arg;
+}
+
+static void *run_some(void *arg)
+{
+	mad_async_wait(helped, 3);
+	return arg;
+}
+
+static void *cancel_some(void *arg)
+{
+	for (int i = 0; i < 20; i += 4) {
+		mad_async_cancel(helped, ids[i]);
+		machine_pass(100);
+	}
+	return arg;
+}
+
+static void *receive_some(void *arg)
+{
+	mad_free(mad_receive_via(NULL, 3, port));
+	return arg;
+}
+
+static void *ask_some(void *arg)
+{
+	uint8_t data[IB_SMP_DATA_SIZE];
+	ib_portid_t to = {.lid = (int)leaf(5)};
+
+	return smp_query_via(data, &to, IB_ATTR_NODE_INFO, 0, 0, port) ? arg : NULL;
+}
+
+static void *(*const helpers[])(void *) = {process_some, run_some, cancel_some, receive_some,
+					   ask_some};
+#define HELPERS 5
+
+/*
+ * A thread that took over the work of a loop and then stops must wake the loop. A loop that is
+ * not woken would call back only when it looks at the port again.
+ */
+static void help_loops(unsigned kinds, struct mad_async *engines[2], uint32_t *state)
+{
+	pthread_t threads[HELPERS];
+
+	submitted_at = machine_us();
+	open_requests = 20;
+	memset(outcomes, 0, sizeof(outcomes));
+	for (unsigned i = 0; i < 20; i++) {
+		ib_rpc_t rpc = rpc_of(i & 1 ? PMA_SET : SMP_SET);
+
+		rpc.timeout = i % 3 ? 60000 : 1 + (int)(i % 4);
+		ids[i] = submit_with(engines[i / 2 % 2], rpc,
+				     leaf(i % 3 ? 1 + next_random(state, 5) : 8), count_one,
+				     &outcomes[i]);
+	}
+	for (int i = 0; i < HELPERS; i++)
+		if (kinds & 1 << i)
+			threads[i] = start(helpers[i], &state);
+	for (int i = 0; i < HELPERS; i++)
+		if (kinds & 1 << i)
+			assert_int_not_equal(join(threads[i]), 0);
+	while (__atomic_load_n(&open_requests, __ATOMIC_SEQ_CST))
+		machine_pass(100);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		if (outcomes[i].error != -ECANCELED)
+			assert_int_equal(outcomes[i].error, i % 3 ? 0 : -ETIMEDOUT);
+		late += outcomes[i].at - submitted_at >= LOOK;
+	}
+}
+
+TEST(loops_are_woken_whatever_others_do)
+{
+	struct mad_async *engines[] = {async, mad_async_create(port)};
+	uint32_t state = test_seed();
+	struct loop loops[2];
+
+	late = 0;
+	machine_rule("slow 1ms");
+	machine_rule("silent on n8");
+	mad_rpc_set_retries(port, 1);
+	helped = async;
+	for (int i = 0; i < 2; i++) {
+		loops[i] = loop_of(engines[i]);
+		loops[i].thread = start(run_loop, &loops[i]);
+	}
+	for (unsigned kinds = 0; kinds < 1 << HELPERS; kinds++)
+		for (int i = 0; i < 3; i++)
+			help_loops(kinds, engines, &state);
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 3);
+	for (int i = 0; i < 20; i++)
+		help_loops((unsigned)i % 32, engines, &state);
+	mad_rpc_close_port(port);
+	port = NULL;
+	for (int i = 0; i < 2; i++) {
+		join(loops[i].thread);
+		assert_int_equal(loops[i].result, -ECANCELED);
+	}
+	mad_async_free(engines[1]);
+	print_message("%u callbacks were late\n", late);
+	assert_int_equal(late, 0);
+}
+
+/* --- slow callbacks -------------------------------------------------------------- */
+
+/*
+ * The request of one engine times out, and its thread sends the other engine's request instead.
+ * The other loop must know its timer while the first thread is in its callback.
+ */
+TEST(a_loop_knows_the_timers_of_requests_that_another_engine_sent)
+{
+	struct mad_async *slow = mad_async_create(port);
+	ib_rpc_t rpc = rpc_of(PMA_SET);
+	pthread_t runner;
+
+	(void)mad_async_poll_fd(async);
+	silence();
+	mad_rpc_set_retries(port, 1);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
+	rpc.timeout = 20;
+	submit_with(slow, rpc, leaf(1), sleep_in_callback, &outcomes[0]);
+	submit_with(async, rpc, leaf(2), note, &outcomes[1]);
+	runner = start(wait_in_thread, slow);
+	rounds_until(async, 1);
+	assert_int_equal(outcomes[1].error, -ETIMEDOUT);
+	assert_in_range(outcomes[1].at, 40 * MS, 60 * MS);
+	assert_int_equal(join(runner), 1);
+	mad_async_free(slow);
+}
+
+/* Any thread may send requests; only an engine's own thread calls back. */
+TEST(a_loop_sends_while_another_thread_calls_back)
+{
+	pthread_t runner;
+	unsigned requests;
+
+	machine_rule("silent on n2");
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 2);
+	submit_with(async, rpc_of(PMA_SET), leaf(1), sleep_in_callback, &outcomes[0]);
+	for (unsigned i = 1; i <= 4; i++)
+		ids[i] = submit(SMP_SET, leaf(1 + i % 2), &outcomes[i]);
+	runner = start(wait_in_thread, async);
+	machine_pass(MS);
+	assert_int_equal(outcomes[0].calls, 1);
+	requests = machine_requests(NULL);
+	for (unsigned i = 1; i <= 4; i++)
+		submit(SMP_SET, leaf(3), &outcomes[4 + i]);
+	for (int i = 0; i < 8; i++)
+		if (loop_is_awake(async, 10))
+			assert_int_equal(mad_async_process(async), 0);
+	assert_true(machine_requests(NULL) > requests);
+	/* the remaining work is the other thread's */
+	assert_false(loop_is_awake(async, 0));
+	/* a stop ends waits at once; the thread that calls back stops after its callback */
+	mad_async_stop(async);
+	assert_int_equal(mad_async_wait(async, 60000), -EINTR);
+	assert_int_equal(mad_async_wait(async, 5), -ETIMEDOUT);
+	assert_int_equal(outcomes[5].calls, 0);
+	assert_in_range(machine_us(), MS, 199 * MS);
+	assert_int_equal(join(runner), -EINTR);
+	mad_async_cancel(async, MAD_ASYNC_ALL);
+	assert_true(mad_async_wait(async, -1) > 0);
+	assert_int_equal(outcomes[5].error, 0);
+}
+
+static void process_while_it_ends(struct mad_async *engine, const struct mad_reply *reply,
+				  void *arg)
+{
+	(void)reply;
+	*(int *)arg = mad_async_process(engine);
+	assert_int_equal(mad_async_poll_fd(engine), -ECANCELED);
+	machine_pass(10 * MS);
+}
+
+static void *free_engine(void *engine)
+{
+	mad_async_free(engine);
+	return NULL;
+}
+
+/* Others return from their calls first. */
+TEST(an_engine_that_is_being_destroyed_processes_nothing)
+{
+	struct mad_async *engine = mad_async_create(port);
+	pthread_t threads[3];
+	int result = 1;
+
+	silence();
+	submit_with(engine, rpc_of(PMA_SET), leaf(1), process_while_it_ends, &result);
+	for (int i = 0; i < 2; i++)
+		threads[i] = start(wait_in_thread, engine);
+	machine_pass(MS);
+	threads[2] = start(free_engine, engine);
+	assert_in_range(join(threads[0]), 0, 1);
+	assert_in_range(join(threads[1]), 0, 1);
+	join(threads[2]);
+	assert_int_equal(result, -ECANCELED);
+}
+
+/* --- the end of the port --------------------------------------------------------- */
+
+static void end_loop(bool removed, bool own_thread, unsigned requests)
+{
+	struct outcome ends[BATCH + 2] = {0};
+	int error = removed ? -ENODEV : -ECANCELED;
+	ib_rpc_t rpc = rpc_of(SMP_GET);
+	ib_portid_t to = {.lid = 1};
+	struct loop loop = loop_of(async);
+
+	silence();
+	for (unsigned i = 0; i < requests; i++)
+		submit(i & 1 ? PMA_SET : SMP_GET, leaf(1 + i % 8), &ends[i]);
+	if (own_thread)
+		loop.thread = start(run_loop, &loop);
+	if (removed) {
+		machine_rule("remove on host");
+	} else {
+		mad_rpc_close_port(port);
+		port = NULL;
+	}
+	if (own_thread)
+		join(loop.thread);
+	else
+		run_loop(&loop);
+	assert_int_equal(loop.result, error);
+	assert_true(loop.rounds < 10);
+	if (removed)
+		assert_true(loop_is_awake(async, 0));
+	else
+		assert_int_equal(mad_async_poll_fd(async), -ECANCELED);
+	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, note, ends, NULL), error);
+	assert_int_equal(mad_async_wait(async, -1), 0);
+	for (unsigned i = 0; i < requests; i++) {
+		assert_int_equal(ends[i].calls, 1);
+		assert_int_equal(ends[i].error, error);
+	}
+}
+
+PLAIN_TEST(a_loop_ends_with_its_port)
+{
+	static const unsigned requests[] = {0, 5, BATCH + 2};
+
+	for (unsigned i = 0; i < 12; i++) {
+		assert_int_equal(setup(), 0);
+		end_loop(i & 1, i & 2, requests[i / 4]);
+		close_engine();
+	}
+}
+
+TEST(a_device_that_is_gone_ends_later_loops_and_is_not_read_again)
+{
+	struct mad_async *other = mad_async_create(port);
+	struct loop loop;
+	unsigned reads;
+
+	submit(SMP_GET, leaf(1), &outcomes[0]);
+	machine_rule("remove on host");
+	assert_int_equal(mad_async_process(other), -ENODEV);
+	assert_int_equal(outcomes[0].calls, 0);
+	reads = machine_calls(MACHINE_READ);
+	loop = loop_of(async);
+	run_loop(&loop);
+	assert_int_equal(loop.result, -ENODEV);
+	assert_in_range(loop.rounds, 1, 10);
+	assert_int_equal(outcomes[0].error, -ENODEV);
+	assert_int_equal(mad_async_process(other), -ENODEV);
+	assert_int_equal(mad_async_wait(other, -1), 0);
+	assert_int_equal(machine_calls(MACHINE_READ), reads);
+	mad_async_free(other);
+}
+
+/* --- one round ------------------------------------------------------------------- */
+
+#define ROUNDS_OF 1000
+
+static unsigned called_back;
+
+static void count(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	(void)engine, (void)reply, (void)arg;
+	called_back++;
+}
+
+static void *receive_for_a_second(void *arg)
+{
+	mad_free(mad_receive_via(NULL, 1000, port));
+	return arg;
+}
+
+/* Messages, timers, requests to send, and callbacks, 64 at most of each. */
+TEST(a_round_does_a_part_of_the_work)
+{
+	enum {
+		MESSAGES,
+		TIMERS,
+		CALLBACKS,
+		REQUESTS,
+		WORKS
+	};
+
+	(void)mad_async_poll_fd(async);
+	mad_rpc_set_retries(port, 1);
+	for (int work = 0; work < WORKS; work++) {
+		ib_rpc_t rpc = rpc_of(PMA_SET);
+		pthread_t receiver;
+		unsigned rounds = 0;
+
+		machine_rule("clear");
+		if (work == TIMERS)
+			silence();
+		called_back = 0;
+		mad_port_set(port, MAD_PORT_GMP_WINDOW, work == REQUESTS ? 1 : 10000);
+		mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 10000);
+		rpc.timeout = work == TIMERS ? 1 : 60000;
+		for (unsigned i = 0; i < ROUNDS_OF; i++)
+			submit_with(async, rpc, leaf(1 + i % 8), count, NULL);
+		if (work == CALLBACKS)
+			receiver = start(receive_for_a_second, NULL);
+		machine_pass(50 * MS);
+		while (called_back < ROUNDS_OF) {
+			unsigned reads = machine_calls(MACHINE_READ);
+			unsigned writes = machine_calls(MACHINE_WRITE);
+			uint64_t timeouts = stats_of(async).timed_out;
+
+			assert_true(loop_is_awake(async, work == REQUESTS ? 1000 : 0));
+			assert_in_range(mad_async_process(async), 0, BATCH);
+			assert_in_range(machine_calls(MACHINE_READ) - reads, 0, BATCH);
+			assert_in_range(machine_calls(MACHINE_WRITE) - writes, 0, BATCH);
+			assert_in_range(stats_of(async).timed_out - timeouts, 0, BATCH);
+			rounds++;
+		}
+		assert_true(rounds >= ROUNDS_OF / BATCH);
+		if (work == CALLBACKS) {
+			assert_in_range(rounds, ROUNDS_OF / BATCH, ROUNDS_OF / BATCH + 2);
+			join(receiver);
+		}
+		expect_sleep(async);
+	}
+}
+
+TEST(a_wait_reads_a_response_once)
+{
+	machine_rule("slow 20ms");
+	submit(SMP_SET, leaf(1), &outcomes[0]);
+	assert_int_equal(mad_async_wait(async, -1), 1);
+	assert_int_equal(outcomes[0].error, 0);
+	assert_in_range(machine_calls(MACHINE_READ), 1, 2);
+	assert_in_range(machine_calls(MACHINE_POLL), 1, 2);
+}
+
+/* --- descriptors ----------------------------------------------------------------- */
+
+/* A message wakes the loop at once, not only when the loop looks at the port again. */
+static void expect_to_wake_at_once(struct mad_async *engine, int fd)
+{
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+	struct outcome outcome = {0};
+	int64_t before = machine_us();
+
+	machine_rule("slow 3ms");
+	submit_with(engine, rpc_of(SMP_SET), leaf(1), note, &outcome);
+	assert_int_equal(poll(&pollfd, 1, 0), 0);
+	assert_int_equal(poll(&pollfd, 1, -1), 1);
+	assert_int_equal(mad_async_process(engine), 1);
+	assert_in_range(outcome.at - before, 3 * MS, 3100);
+	expect_sleep(engine);
+}
+
+TEST(an_engine_works_on_if_a_descriptor_cannot_be_opened_or_watched)
+{
+	static const struct {
+		enum machine_call call;
+		unsigned n;
+	} rows[] = {{MACHINE_EVENTFD, 1},
+		    {MACHINE_TIMERFD, 1},
+		    {MACHINE_EPOLL, 1},
+		    {MACHINE_EPOLL, 2},
+		    {MACHINE_EPOLL, 3}};
+
+	for (size_t i = 0; i < 5; i++) {
+		struct mad_async *engine = mad_async_create(port);
+
+		for (int twice = 0; twice < 2; twice++) {
+			machine_fail(rows[i].call, rows[i].n, EMFILE);
+			assert_int_equal(mad_async_poll_fd(engine), -EMFILE);
+		}
+		expect_to_wake_at_once(engine, mad_async_poll_fd(engine));
+		mad_async_free(engine);
+	}
+	/* the handle cannot be watched: the loop looks at the port */
+	machine_fail(MACHINE_EPOLL, 4, ENOMEM);
+	assert_true(mad_async_poll_fd(async) >= 0);
+	submit(SMP_SET, leaf(1), &outcomes[0]);
+	assert_in_range(rounds_until(async, 1), 1, 3);
+	assert_in_range(outcomes[0].at - machine_us() + LOOK, 0, 2 * LOOK);
+}
+
+TEST(when_a_loop_ends_another_loop_is_told_of_messages)
+{
+	struct mad_async *first = mad_async_create(port);
+	int fd;
+
+	assert_true(mad_async_poll_fd(first) >= 0);
+	fd = mad_async_poll_fd(async);
+	mad_async_free(first);
+	/* mad_async_poll_fd() would let the loop be told again */
+	expect_to_wake_at_once(async, fd);
+}
+
+/* Descriptors end at exec, and no thread waits in reading one. */
+TEST(the_descriptors_end_at_exec)
+{
+	char path[32], name[64];
+	unsigned sources = 0;
+	ssize_t length;
+
+	assert_true(mad_async_poll_fd(async) >= 0);
+	for (int fd = 3; fd < 64; fd++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		length = readlink(path, name, sizeof(name) - 1);
+		if (length < 0 || strncmp(name, "anon_inode:", 11))
+			continue;
+		name[length] = '\0';
+		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+		if (strcmp(name, "anon_inode:[eventfd]"))
+			continue;
+		assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+		sources++;
+	}
+	assert_in_range(sources, 3, 60);
+}
+
+static int low_setup(void)
+{
+	return 0;
+}
+
+/* As with a closed standard input: the port's handle, then a descriptor of the engine. */
+TEST_WITH(a_descriptor_may_have_number_0, low_setup, low_setup)
+{
+	for (int of_engine = 0; of_engine < 2; of_engine++) {
+		int copy = dup(0);
+
+		machine_start("star:8", NULL);
+		if (!of_engine)
+			close(0);
+		assert_int_equal(mad_port_open(NULL, 0, &port), 0);
+		async = mad_async_create(port);
+		if (of_engine)
+			close(0);
+		else
+			assert_int_equal(mad_rpc_portid(port), 0);
+		assert_true(mad_async_poll_fd(async) > 0);
+		assert_true(fcntl(0, F_GETFD) >= 0);
+		expect_to_wake_at_once(async, mad_async_poll_fd(async));
+		mad_async_free(async);
+		async = NULL;
+		mad_rpc_close_port(port);
+		port = NULL;
+		assert_int_equal(fcntl(0, F_GETFD), -1);
+		assert_int_equal(dup2(copy, 0), 0);
+		machine_stop();
+		close(copy);
+	}
+}
+
+/* A handle of 1024 or more may be a descriptor of the kernel, not of a simulator. */
+#define OPEN 1100
+
+TEST_WITH(a_descriptor_may_have_a_number_above_1024, low_setup, low_setup)
+{
+	static int files[OPEN];
+	struct rlimit before, limit;
+	unsigned polls, opened = 0;
+	pthread_t thread;
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	limit = before;
+	limit.rlim_cur = limit.rlim_cur < OPEN + 100 ? OPEN + 100 : limit.rlim_cur;
+	if (limit.rlim_cur > limit.rlim_max || setrlimit(RLIMIT_NOFILE, &limit)) {
+		print_message("the process cannot have %d descriptors\n", OPEN + 100);
+		skip();
+	}
+	for (; opened < OPEN; opened++)
+		files[opened] = dup(0);
+	memset(outcomes, 0, sizeof(outcomes));
+	assert_int_equal(open_engine("star:8"), 0);
+	assert_in_range(mad_rpc_portid(port), OPEN, OPEN + 100);
+	expect_to_wake_at_once(async, mad_async_poll_fd(async));
+	/* threads wait without looking up */
+	machine_rule("slow 3s");
+	polls = machine_calls(MACHINE_POLL);
+	mad_rpc_set_timeout(port, 60000);
+	submit(PMA_SET, leaf(1), &outcomes[0]);
+	thread = start(wait_in_thread, async);
+	machine_pass(SECOND);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
+	assert_int_equal(join(thread), 1);
+	assert_true(machine_us() < 2 * SECOND);
+	assert_in_range(machine_calls(MACHINE_POLL) - polls, 1, 5);
+	polls = machine_calls(MACHINE_POLL);
+	assert_non_null(ask_some(async));
+	assert_in_range(machine_calls(MACHINE_POLL) - polls, 1, 20);
+	close_engine();
+	while (opened)
+		close(files[--opened]);
+	setrlimit(RLIMIT_NOFILE, &before);
+}
+
+static void ignore(enum umad_log_level level, const char *text, void *user)
+{
+	(void)level, (void)text, (void)user;
+}
+
+/* Whichever system call has no descriptor. */
+PLAIN_TEST(a_port_that_is_not_opened_says_that_descriptors_are_missing)
+{
+	static const int causes[] = {EMFILE, ENFILE, ENOMEM};
+	static const enum machine_call calls[] = {MACHINE_OPEN, MACHINE_FILES, MACHINE_IOCTL};
+	int classes[] = {IB_SMI_CLASS, IB_SA_CLASS};
+
+	machine_start("star:8", NULL);
+	umad_set_log_hook(ignore, NULL);
+	for (unsigned i = 0; i < 9; i++) {
+		unsigned failures = 0;
+
+		for (unsigned n = 1; n < 30; n++) {
+			machine_fail(calls[i / 3], n, causes[i % 3]);
+			errno = 0;
+			port = mad_rpc_open_port(NULL, 0, classes, 2);
+			machine_fail(calls[i / 3], 0, 0);
+			if (port) {
+				mad_rpc_close_port(port);
+				port = NULL;
+				continue; /* the call does not need what failed */
+			}
+			failures++;
+			assert_int_equal(errno, causes[i % 3]);
+			assert_int_equal(mad_last_failure()->error, -causes[i % 3]);
+		}
+		assert_in_range(failures, 1, 28);
+	}
+	umad_set_log_hook(NULL, NULL);
+	machine_stop();
+}
+
+/* A thread that nothing can wake looks up every 100 ms. The port opens its eventfd later. */
+PLAIN_TEST(a_port_gets_the_descriptor_that_it_had_to_do_without)
+{
+	unsigned polls;
+
+	machine_start("star:8", NULL);
+	machine_fail(MACHINE_EVENTFD, 1, EMFILE);
+	assert_int_equal(mad_port_open(NULL, 0, &port), 0);
+	for (int missing = 1; missing >= 0; missing--) {
+		if (missing)
+			machine_fail(MACHINE_EVENTFD, 1, EMFILE);
+		polls = machine_calls(MACHINE_POLL);
+		pthread_join(start(receive_for_a_second, NULL), NULL);
+		polls = machine_calls(MACHINE_POLL) - polls;
+		assert_in_range(polls, missing ? 2 : 1, missing ? 15 : 2);
+	}
+	mad_rpc_close_port(port);
+	port = NULL;
+	machine_stop();
+}
+
+/* --- many engines ----------------------------------------------------------------- */
+
+#define LOOPS 16
+
+static struct mad_async *engines[LOOPS];
+
+static int many_setup(void)
+{
+	if (setup())
+		return -1;
+	for (int i = 0; i < LOOPS; i++) {
+		engines[i] = mad_async_create(port);
+		if (!engines[i] || mad_async_poll_fd(engines[i]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int many_teardown(void)
+{
+	for (int i = 0; i < LOOPS; i++)
+		mad_async_free(engines[i]);
+	return close_engine();
+}
+
+#define MANY_TEST(name) TEST_WITH(name, many_setup, many_teardown)
+
+static void poll_all(struct pollfd fds[LOOPS], int but)
+{
+	for (int i = 0; i < LOOPS; i++)
+		fds[i] = (struct pollfd){.fd = i == but ? -1 : mad_async_poll_fd(engines[i]),
+					 .events = POLLIN};
+	assert_true(poll(fds, LOOPS, 60000) > 0);
+}
+
+/* Its own, and the one that reads. */
+MANY_TEST(a_message_wakes_two_event_loops_at_most)
+{
+	const uint8_t request[MACHINE_MAD] = {1, 0x30, 1, IB_MAD_METHOD_GET};
+	struct pollfd fds[LOOPS];
+	unsigned woken;
+
+	machine_rule("slow 1ms");
+	for (int i = 0; i < LOOPS; i++) {
+		/* so that all have something to wait for */
+		submit_with(engines[i], rpc_of(SMP_SET), leaf(1), note, &outcomes[i]);
+		woken = 0;
+		while (!outcomes[i].calls) {
+			poll_all(fds, -1);
+			for (int j = 0; j < LOOPS; j++)
+				if (fds[j].revents) {
+					woken++;
+					mad_async_process(engines[j]);
+				}
+		}
+		assert_in_range(woken, 1, 4);
+	}
+	machine_send("n1", request, 0);
+	machine_pass(MS);
+	for (int i = 0; i < LOOPS; i++)
+		fds[i] = (struct pollfd){.fd = mad_async_poll_fd(engines[i]), .events = POLLIN};
+	assert_in_range(poll(fds, LOOPS, 0), 0, 2);
+}
+
+MANY_TEST(a_loop_that_never_runs_stops_no_other_loop)
+{
+	struct pollfd fds[LOOPS];
+
+	machine_rule("slow 1ms");
+	mad_rpc_set_timeout(port, 10000);
+	for (int stuck = 0; stuck < LOOPS; stuck++) {
+		int left = LOOPS - 1;
+		int64_t before = machine_us();
+
+		memset(outcomes, 0, sizeof(outcomes));
+		for (int i = 0; i < LOOPS; i++)
+			submit_with(engines[i], rpc_of(PMA_SET), leaf(1 + (unsigned)i % 8),
+				    note, &outcomes[i]);
+		while (left) {
+			poll_all(fds, stuck);
+			for (int i = 0; i < LOOPS; i++)
+				if (i != stuck && fds[i].revents)
+					left -= mad_async_process(engines[i]);
+		}
+		assert_int_equal(outcomes[stuck].calls, 0);
+		/* the loop runs again */
+		rounds_until(engines[stuck], 1);
+		for (int i = 0; i < LOOPS; i++) {
+			assert_int_equal(outcomes[i].error, 0);
+			assert_int_equal(outcomes[i].transmissions, 1);
+			assert_in_range(outcomes[i].at - before, MS, 4 * LOOK);
+		}
+	}
+}
+
+static void sleep_long(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	note(engine, reply, arg);
+	machine_pass(10 * SECOND);
+}
+
+/*
+ * Each loop in a thread. Two are in callbacks, one after the other, so that each becomes the
+ * one that watches the handle meanwhile.
+ */
+MANY_TEST(callbacks_that_take_long_stop_no_other_loop)
+{
+	struct loop loops[LOOPS];
+
+	machine_rule("slow 1ms");
+	machine_rule("slow 50ms on n2");
+	machine_rule("slow 100ms on n3");
+	mad_rpc_set_timeout(port, 60000);
+	submit_with(engines[0], rpc_of(PMA_SET), leaf(1), sleep_long, &outcomes[0]);
+	submit_with(engines[1], rpc_of(PMA_SET), leaf(2), sleep_long, &outcomes[1]);
+	for (int i = 2; i < LOOPS; i++)
+		submit_with(engines[i], rpc_of(PMA_SET), leaf(3), note, &outcomes[i]);
+	for (int i = 0; i < LOOPS; i++) {
+		loops[i] = loop_of(engines[i]);
+		loops[i].thread = start(run_loop, &loops[i]);
+	}
+	machine_pass(15 * SECOND);
+	machine_rule("remove on host");
+	for (int i = 0; i < LOOPS; i++) {
+		join(loops[i].thread);
+		assert_int_equal(outcomes[i].error, 0);
+		assert_int_equal(outcomes[i].transmissions, 1);
+		assert_in_range(outcomes[i].at, MS, 2 * SECOND);
+	}
+}
+
+static int64_t processor_us(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	return time.tv_sec * SECOND + time.tv_nsec / 1000;
+}
+
+/* The least processor time of some runs. */
+static int64_t measure(void)
+{
+	int64_t least = INT64_MAX, spent;
+
+	for (int run = 0; run < 3; run++) {
+		spent = -processor_us();
+		for (int i = 0; i < 500; i++) {
+			submit(PMA_SET, leaf(1), &outcomes[0]);
+			assert_int_equal(mad_async_wait(async, -1), 1);
+			assert_non_null(ask_some(async));
+		}
+		spent += processor_us();
+		least = spent < least ? spent : least;
+	}
+	return least;
+}
+
+TEST(requests_cost_the_same_with_many_idle_engines)
+{
+	enum {
+		IDLE = 20000
+	};
+	static struct mad_async *idle[IDLE];
+	int64_t few = measure(), many;
+
+	for (int i = 0; i < IDLE; i++)
+		assert_non_null(idle[i] = mad_async_create(port));
+	many = measure();
+	for (int i = 0; i < IDLE; i++)
+		mad_async_free(idle[i]);
+	print_message("500 requests: %d us, with idle engines %d us\n", (int)few, (int)many);
+	assert_true(many < 5 * few);
+}
+
+/* --- children --------------------------------------------------------------------- */
+
+#ifndef NO_CHILDREN
+
+/* The parent's requests: one is open, one is cancelled. */
+static int child_with_a_loop(void)
+{
+	struct pollfd fd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = rpc_of(SMP_SET);
+	ib_portid_t to = {.lid = (int)leaf(2)};
+
+	EXPECT(fd.fd >= 0);
+	EXPECT(poll(&fd, 1, 0) == 1 && mad_async_process(async) == 2);
+	EXPECT(poll(&fd, 1, 0) == 0);
+	for (int silent = 0; silent < 2; silent++) {
+		int64_t before = machine_us();
+
+		if (silent)
+			machine_rule("silent on n2");
+		rpc.timeout = 1000; /* longer than the parent's */
+		EXPECT(!mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcome, NULL));
+		while (outcome.calls <= (unsigned)silent) {
+			EXPECT(poll(&fd, 1, 60000) == 1);
+			EXPECT(mad_async_process(async) >= 0);
+		}
+		EXPECT(outcome.error == (silent ? -ETIMEDOUT : 0));
+		EXPECT(machine_us() - before <= (silent ? 1050 * MS : 10 * MS));
+	}
+	return 0;
+}
+
+TEST(a_child_s_loop_is_woken_for_its_own_work_and_time)
+{
+	uint64_t id;
+
+	mad_rpc_set_retries(port, 1);
+	mad_rpc_set_timeout(port, 500);
+	assert_true(mad_async_poll_fd(async) >= 0);
+	submit(PMA_SET, leaf(1), &outcomes[0]);
+	id = submit(PMA_SET, leaf(1), &outcomes[1]);
+	assert_int_equal(mad_async_cancel(async, id), 0);
+	run_in_child(child_with_a_loop);
+	/* the child's actions do not affect the parent */
+	rounds_until(async, 2);
+	assert_int_equal(outcomes[0].error, 0);
+	assert_int_equal(outcomes[1].error, -ECANCELED);
+	expect_sleep(async);
+}
+
+static int child_in_callback(void)
+{
+	EXPECT(mad_async_process(async) == 1);
+	EXPECT(outcomes[0].calls == 1);
+	EXPECT(outcomes[1].error == -ECANCELED);
+	mad_async_free(async); /* a callback cannot */
+	EXPECT(mad_async_process(async) == 0);
+	return 0;
+}
+
+static void fork_in_callback(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	note(engine, reply, arg);
+	run_in_child(child_in_callback);
+}
+
+/* The child calls back the other open request. */
+TEST(what_is_being_called_back_is_not_called_back_again_in_a_child)
+{
+	submit_with(async, rpc_of(SMP_GET), leaf(1), fork_in_callback, &outcomes[0]);
+	submit(SMP_GET, leaf(2), &outcomes[1]);
+	machine_rule("silent on n2");
+	rounds_until(async, 1);
+	assert_int_equal(outcomes[0].calls, 1);
+}
+
+static atomic_bool busy;
+
+/* Submits and waits. */
+static void *keep_busy(void *engine)
+{
+	struct outcome outcome = {0};
+
+	while (busy) {
+		for (unsigned i = 0; i < 20; i++)
+			submit_with(engine, rpc_of(PMA_SET), leaf(1 + i % 8), note, &outcome);
+		mad_async_wait(engine, -1);
+	}
+	return NULL;
+}
+
+/*
+ * If a thread of the parent was in a call, all calls fail; otherwise open requests are called
+ * back, and the engines work as new ones.
+ */
+static int child_in_the_midst(void)
+{
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = rpc_of(SMP_SET);
+	ib_portid_t to = {.lid = (int)leaf(2)};
+
+	for (int i = 0; i < 2; i++) {
+		int ret = mad_async_wait(engines[i], -1);
+
+		if (ret == -ECANCELED && mad_async_submit(engines[i], &rpc, &to, NULL, 0, note,
+							  &outcome, NULL) == -ECANCELED)
+			continue;
+		EXPECT(ret >= 0);
+		EXPECT(!mad_async_submit(engines[i], &rpc, &to, NULL, 0, note, &outcome, NULL));
+		mad_async_wait(engines[i], -1);
+		EXPECT(outcome.calls == (unsigned)i + 1 && !outcome.error);
+		mad_async_free(engines[i]);
+	}
+	mad_rpc_close_port(port);
+	return 0;
+}
+
+TEST(a_child_that_is_forked_in_the_midst_goes_on)
+{
+	pthread_t threads[2];
+
+	machine_rule("slow 300us");
+	busy = true;
+	for (int i = 0; i < 2; i++) {
+		engines[i] = mad_async_create(port);
+		threads[i] = start(keep_busy, engines[i]);
+	}
+	for (int i = 0; i < 30; i++) {
+		machine_pass(137);
+		run_in_child(child_in_the_midst);
+	}
+	busy = false;
+	for (int i = 0; i < 2; i++) {
+		join(threads[i]);
+		mad_async_free(engines[i]);
+	}
+}
+
+#endif
