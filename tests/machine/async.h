@@ -208,6 +208,9 @@ static inline uint32_t next_random(uint32_t *state, uint32_t below)
 			return __LINE__; \
 	} while (0)
 
+/* If the program measures its coverage. */
+void __gcov_dump(void) __attribute__((weak));
+
 /* A child calls the function, which returns 0 or the line of the first error. */
 static inline void run_in_child(int (*run)(void))
 {
@@ -222,6 +225,8 @@ static inline void run_in_child(int (*run)(void))
 		if (line)
 			print_error("child: line %d\n", line);
 		/* without a search for leaks: the parent's threads hold memory */
+		if (__gcov_dump)
+			__gcov_dump();
 		_exit(line != 0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
