@@ -103,6 +103,11 @@ static void arrived(struct fabric *fabric, uint32_t port, struct packet *packet)
 		.dlid = packet->dlid,
 		.sl = packet->sl,
 		.qp = packet->qp,
+		.qkey = packet->qkey,
+		.pkey = packet->pkey,
+		.grh = packet->grh,
+		.sgid = packet->sgid,
+		.dgid = packet->dgid,
 		.count = arrivals[node],
 		.us = machine_us(),
 	};
@@ -112,6 +117,8 @@ static void arrived(struct fabric *fabric, uint32_t port, struct packet *packet)
 		arrivals[node]++;
 	if (on_arrival)
 		verdict = on_arrival(&mad, on_arrival_arg);
+	packet->slid = mad.slid;
+	packet->grh = mad.grh;
 	if (verdict == MACHINE_REPLY)
 		wire_reply(fabric, port, packet);
 	else if (verdict == MACHINE_PASS)

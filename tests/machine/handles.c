@@ -83,7 +83,10 @@ static struct {
 static struct {
 	unsigned calls, fail_in;
 	int error;
+	int64_t slow_us;
 } faults[MACHINE_CALLS];
+static ssize_t next_read; /* 0: that of the message */
+static _Alignas(8) uint8_t written_header[64];
 
 /* Counts a call; the error that it is to fail with, or 0. */
 static int begin(enum machine_call call)
@@ -108,6 +111,34 @@ void machine_fail(enum machine_call call, unsigned n, int error)
 	faults[call].fail_in = n;
 	faults[call].error = error;
 	virtual_unlock();
+}
+
+void machine_slow_call(enum machine_call call, int64_t us)
+{
+	virtual_lock();
+	faults[call].slow_us = us;
+	virtual_unlock();
+}
+
+/* After a call, without the lock. */
+static void be_slow(enum machine_call call)
+{
+	int64_t us = faults[call].slow_us;
+
+	if (us)
+		machine_pass(us);
+}
+
+void machine_read_result(ssize_t result)
+{
+	virtual_lock();
+	next_read = result;
+	virtual_unlock();
+}
+
+const void *machine_written(void)
+{
+	return written_header;
 }
 
 unsigned machine_calls(enum machine_call call)
@@ -235,6 +266,7 @@ void handles_begin(void)
 	old_kernel = high = false;
 	deformed.length = 0;
 	memset(faults, 0, sizeof(faults));
+	next_read = 0;
 }
 
 int handles_end(void)
@@ -325,6 +357,7 @@ static ssize_t write_message(struct open_device *device, const void *buffer, siz
 
 	if (key && !transaction_enter(device->shared, key))
 		return -EINVAL;
+	memcpy(written_header, buffer, size < 64 ? size : 64);
 	if (!error)
 		error = handle_write(device->handle, buffer, size);
 	if (error && key)
@@ -369,6 +402,7 @@ int __wrap_open(const char *path, int flags, ...)
 	found = fabric_path(path, real);
 	if (!found)
 		return __real_open(path, flags, mode);
+	be_slow(MACHINE_FILES);
 	return begin_locked(MACHINE_FILES) ? __real_open(found, flags, mode) : -1;
 }
 
@@ -452,6 +486,10 @@ ssize_t __wrap_read(int fd, void *buffer, size_t size)
 		return __real_read(fd, buffer, size);
 	}
 	got = error ? error : read_message(device, buffer, size);
+	if (next_read && got > 0) {
+		got = next_read;
+		next_read = 0;
+	}
 	virtual_unlock();
 	return result_of(got);
 }
@@ -464,8 +502,13 @@ ssize_t __wrap_write(int fd, const void *buffer, size_t size)
 
 	if (!device)
 		return __real_write(fd, buffer, size);
-	written = error ? error : write_message(device, buffer, size);
+	written = error;
+	if (!error || faults[MACHINE_WRITE].slow_us)
+		written = write_message(device, buffer, size);
 	virtual_unlock();
+	if (error)
+		written = error;
+	be_slow(MACHINE_WRITE);
 	return result_of(written);
 }
 

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define MACHINE_MAD  256
 #define MACHINE_HOST "host" /* the node whose devices the program sees */
@@ -62,10 +63,13 @@ struct machine_mad {
 	const char *node;
 	bool at_host;        /* at the program's own node */
 	uint8_t *bytes;      /* MACHINE_MAD, which the hook may change */
-	uint16_t slid, dlid; /* host order */
+	uint16_t slid, dlid; /* host order; the hook may change slid, grh and sgid */
 	uint8_t sl;
-	uint32_t qp;
-	uint64_t count; /* of those that arrived at this node before */
+	uint32_t qp, qkey;
+	uint16_t pkey;
+	bool grh;
+	uint8_t *sgid, *dgid; /* of the GRH */
+	uint64_t count;       /* of those that arrived at this node before */
 	int64_t us;
 };
 
@@ -124,6 +128,15 @@ enum machine_call {
 
 /* The n-th call of a kind from now on (1 is the next) fails with that errno; 0: none. */
 void machine_fail(enum machine_call call, unsigned n, int error);
+/*
+ * MACHINE_WRITE, MACHINE_FILES: calls take that long from now on. A packet is sent at the
+ * beginning, even if the call is to fail.
+ */
+void machine_slow_call(enum machine_call call, int64_t us);
+/* The next read returns this length, or a negative errno, whatever the message; once. */
+void machine_read_result(ssize_t result);
+/* The header of the latest MAD that was written, a struct ib_user_mad (umad.h). */
+const void *machine_written(void);
 /* The number of calls since the start. */
 unsigned machine_calls(enum machine_call call);
 /* The number of open handles. */
