@@ -62,13 +62,12 @@ static inline enum machine_verdict redirect_to(struct machine_mad *mad, const ch
 
 	memset(info, 0, 72);
 	mad_set_field64(gid, 0, IB_GID_GUID_F, machine_guid(node));
+	mad_set_array(info, 0, IB_CPI_REDIRECT_GID_F, gid);
 	if (by_lid) {
 		mad_set_field(info, 0, IB_CPI_REDIRECT_LID_F, machine_lid(node));
 		mad_set_field(info, 0, IB_CPI_REDIRECT_QP_F, 1);
 		mad_set_field(info, 0, IB_CPI_REDIRECT_QKEY_F, IB_DEFAULT_QP1_QKEY);
 		mad_set_field(info, 0, IB_CPI_REDIRECT_SL_F, 6);
-	} else {
-		mad_set_array(info, 0, IB_CPI_REDIRECT_GID_F, gid);
 	}
 	return machine_reply(mad, IB_MAD_STS_REDIRECT, 0, NULL, 0);
 }

@@ -56,6 +56,9 @@ static const struct row rows[] = {
 	 "ETIMEDOUT 2..22"},
 	{"a negative timeout is half of the longest", "Set timeout=-1 attempts=1", "-", "0a",
 	 "ETIMEDOUT 1073741823..1227133532"},
+	{"all attempts take 2^32 milliseconds at most", "Set timeout=-1 attempts=6", "-",
+	 "0a 1073741823..1227133532a 2147483646..2454267064a 3221225469..3681400596a",
+	 "ETIMEDOUT 4294967295"},
 	{"intervals grow ten times up to a fifth of a second, and then double",
 	 "warm=4 attempts=6 timeout=60000", "- - - - - ok", "0a 12b 132c 372d 852e 1812f",
 	 "0 1812"},
@@ -630,6 +633,56 @@ TEST(the_round_trip_of_an_id_that_was_sent_twice_is_not_known)
 	mad_async_free(async);
 }
 
+/* The time for pauses begins again after each other response. */
+TEST(a_node_may_be_busy_again_later)
+{
+	mad_rpc_set_retries(port, 1);
+	for (int i = 0; i < 3; i++) {
+		use_script("1 ok");
+		assert_int_equal(ask(set_request(), "n1"), 0);
+		machine_pass(10 * 1000000);
+	}
+}
+
+TEST(the_kernel_waits_until_the_attempt_ends)
+{
+	const struct ib_user_mad *written = machine_written();
+	ib_rpc_t rpc = make_rpc(IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET, 0x12);
+
+	use_script("lid:n2+150 ok");
+	assert_int_equal(ask(rpc, "n1"), 0);
+	assert_int_equal(written->timeout_ms, MAD_DEF_TIMEOUT_MS - 150);
+	assert_int_equal(written->retries, 0);
+	assert_int_equal(ask(rpc, "n1"), 0);
+	assert_int_equal(written->timeout_ms, MAD_DEF_TIMEOUT_MS);
+}
+
+/* Four intervals, or a tenth of a second. */
+TEST(the_kernel_waits_longer_than_an_interval_for_an_early_transmission)
+{
+	const struct ib_user_mad *written = machine_written();
+	ib_rpc_t rpc = make_rpc(IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET, 0x12);
+
+	use_script("- ok");
+	assert_int_equal(ask(rpc, "n1"), 0);
+	assert_int_equal(written->timeout_ms, 801);
+	use_script("ok - ok");
+	assert_int_equal(ask(rpc, "n2") + ask(rpc, "n2"), 0);
+	assert_int_equal(written->timeout_ms, 100);
+}
+
+TEST(pauses_after_busy_stop_growing)
+{
+	ib_rpc_t rpc = set_request();
+
+	rpc.timeout = -1;
+	use_script("1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 ok");
+	assert_int_equal(ask(rpc, "n1"), 0);
+	for (int i = 13; i < 17; i++)
+		assert_in_range(arrivals[i + 1].mad.us - arrivals[i].mad.us, 40960000,
+				61440000);
+}
+
 /* The request has a response, at last from another node. */
 TEST(a_redirection_is_no_loss)
 {
@@ -710,6 +763,31 @@ TEST(a_redirected_request_is_the_same_at_another_address)
 		if (!i)
 			mad_message_free(&message);
 	}
+}
+
+/* A request with a GRH goes through a router again. */
+TEST(a_redirected_request_has_a_grh_if_it_had_one)
+{
+	ib_portid_t to = to_node("n1");
+	ib_rpc_t rpc = set_request();
+
+	to.grh_present = 1;
+	to.gid[0] = 0xfe;
+	use_script("lid:n2 ok");
+	mad_rpc(port, &rpc, &to, NULL, NULL);
+	assert_true(arrivals[1].mad.grh);
+	assert_true(mad_get_field64(arrivals[1].dgid, 0, IB_GID_GUID_F) == machine_guid("n2"));
+	assert_memory_equal(to.gid, arrivals[1].dgid, 16);
+}
+
+/* It is too short to name a port: no GID has a path. */
+TEST(a_short_redirection_leads_nowhere)
+{
+	use_script("lid:n2");
+	machine_read_result((ssize_t)umad_size() + 36);
+	assert_int_equal(ask(set_request(), "n1"), EHOSTUNREACH);
+	assert_int_equal(machine_requests("sm"), 1);
+	assert_int_equal(arrived, 2);
 }
 
 TEST(the_path_to_a_gid_is_requested_from_the_sa)

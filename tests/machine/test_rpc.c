@@ -701,6 +701,7 @@ TEST(a_request_writes_polls_and_reads_once_and_allocates_nothing)
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(machine_calls(kinds[i]) - counts[i], 2);
 	assert_int_equal(machine_calls(MACHINE_MALLOC), allocations);
+	use_script("1 ok");
 	machine_fail(MACHINE_MALLOC, 1, ENOMEM); /* of another destination */
 	assert_int_equal(ask(get_request(), "n2"), 0);
 }
@@ -920,6 +921,43 @@ TEST(requests_of_others_are_kept_until_they_are_received_and_get_responses)
 	assert_int_equal(arrivals[1].bytes[5], 0xc);
 	mad_free(umad);
 	mad_async_free(async);
+}
+
+/* A request of 300 bytes of data in two segments. */
+static void send_long_request(void)
+{
+	uint8_t mad[MACHINE_MAD] = {
+		1, VENDOR_2, 1, 1, [24] = 1, IB_RMPP_TYPE_DATA, 0xf8 | 3, [31] = 1};
+
+	mad[34] = (300 + 2 * 16) >> 8;
+	mad[35] = (300 + 2 * 16) & 0xff;
+	memcpy(mad + 37, (uint8_t[]){0x12, 0x34, 0x56}, 3);
+	machine_send("n3", mad, 0);
+	mad[26] = 0xf8 | 5;
+	mad[31] = 2;
+	mad[34] = 0;
+	mad[35] = 300 - 216 + 16;
+	mad[40] = 0x77;
+	machine_send("n3", mad, 1000);
+}
+
+TEST(a_message_that_does_not_fit_stays_for_a_call_without_a_buffer)
+{
+	_Alignas(8) uint8_t small[320];
+	void *umad;
+
+	use_script("-"); /* to the kernel's acknowledgements */
+	assert_true(mad_register_server_via(VENDOR_2, 1, NULL, 0x123456, port) >= 0);
+	send_long_request();
+	assert_fails_null(mad_receive_via(small, 100, port), EMSGSIZE);
+	machine_fail(MACHINE_MALLOC, 1, ENOMEM);
+	assert_fails_null(mad_receive_via(NULL, 100, port), ENOMEM);
+	umad = mad_receive_via(NULL, 100, port);
+	assert_non_null(umad);
+	assert_int_equal(((uint8_t *)umad_get_mad(umad))[256], 0x77);
+	mad_free(umad);
+	machine_rule("after 10ms remove on host");
+	assert_fails_null(mad_receive_via(NULL, 100, port), ENODEV);
 }
 
 static void *receive_late(void *arg)
