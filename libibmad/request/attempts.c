@@ -180,6 +180,12 @@ enum request_action request_send(struct requests *all, struct request *request,
 		return end_attempt(all, request, now);
 	if (now >= request_ends_at(request))
 		return give_up(all, request, now);
+	/*
+	 * A kernel remembers an RMPP message that it has received for ten seconds, and does not
+	 * deliver another one with the same ID.
+	 */
+	if (request_is_large(request) && request->transmissions.count)
+		transmissions_change_own(&all->tids, &request->transmissions);
 	transmission = transmission_begin(&all->tids, &request->transmissions, mad, now);
 	probe_request_transmitted(request, umad, mad, request->transmissions.count);
 	if (request->transmissions.count == 1)

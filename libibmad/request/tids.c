@@ -82,6 +82,12 @@ void transmission_refused(struct tids *tids, struct transmission *transmission)
 		renew_own(tids, transmissions_of(transmission));
 }
 
+void transmissions_change_own(struct tids *tids, struct transmissions *transmissions)
+{
+	if (!transmissions_hold_own(transmissions))
+		renew_own(tids, transmissions);
+}
+
 void transmissions_renew(struct tids *tids, struct transmissions *transmissions)
 {
 	if (transmissions_hold_own(transmissions))

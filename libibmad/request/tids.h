@@ -225,6 +225,8 @@ static inline void transmission_forget(struct tids *tids, struct transmission *t
 void transmission_timed_out(struct tids *tids, struct transmission *transmission);
 /* The kernel refused the packet. If it had the request's own ID, the request gets a new ID. */
 void transmission_refused(struct tids *tids, struct transmission *transmission);
+/* The next transmission has a new ID. */
+void transmissions_change_own(struct tids *tids, struct transmissions *transmissions);
 /* No response to any transmission is expected any more. */
 void transmissions_forget(struct tids *tids, struct transmissions *transmissions);
 /* The same before a retransmission, which has a new ID if the kernel holds the own ID. */

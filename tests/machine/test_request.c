@@ -724,6 +724,12 @@ TEST(a_long_request_is_retransmitted_whole_but_not_redirected)
 	assert_in_range(message.status, 0x100, 0x700);
 	machine_fail(MACHINE_WRITE, 1, EINVAL);
 	assert_int_equal(ask_long(&message), -EIO);
+	/* the SA's kernel drops a second message with the same ID */
+	machine_rule("busy 100%% on sm");
+	machine_rule("after 500ms clear");
+	assert_int_equal(ask_long(&message), -EIO);
+	assert_in_range(message.status, 0x100, 0x700);
+	assert_in_range(mad_last_failure()->transmissions, 3, 10);
 	machine_rule("silent on sm");
 	machine_rule("after 1500ms clear");
 	assert_int_equal(ask_long(&message), -EIO);
