@@ -960,6 +960,25 @@ TEST(a_message_that_does_not_fit_stays_for_a_call_without_a_buffer)
 	assert_fails_null(mad_receive_via(NULL, 100, port), ENODEV);
 }
 
+/* No component mask goes back. */
+TEST(a_response_of_the_sa_has_no_component_mask)
+{
+	_Alignas(8) uint8_t umad[320] = {0};
+	static const uint8_t zeros[8];
+	uint8_t *mad = umad_get_mad(umad);
+
+	use_script("-");
+	for (int i = 0; i < 2; i++) {
+		memcpy(mad, (uint8_t[]){1, i ? IB_PERFORMANCE_CLASS : IB_SA_CLASS, 1, 1}, 4);
+		memset(mad + 24, 0x11, 32);
+		assert_int_equal(mad_respond_via(umad, &to, 0, port), 0);
+	}
+	machine_pass(1000);
+	assert_memory_equal(arrivals[0].bytes + 24, zeros, 8);
+	assert_memory_equal(arrivals[0].bytes + 48, zeros, 8);
+	assert_int_equal(arrivals[1].bytes[48], 0x11);
+}
+
 static void *receive_late(void *arg)
 {
 	void **umad = arg;
