@@ -162,7 +162,7 @@ static uint8_t *ping(uint32_t tid)
 
 static uint8_t *ping_other(uint32_t tid)
 {
-	uint8_t *mad = ping(7);
+	uint8_t *mad = ping(tid);
 
 	memcpy(mad + 37, (const uint8_t[]){0x12, 0x34, 0x56}, 3);
 	return mad;
@@ -476,7 +476,7 @@ TEST_WITH(a_long_response_that_does_not_arrive_is_counted, setup_client, teardow
 /* The next request is read with this length and status. */
 static void come_deformed(uint32_t tid, size_t length, unsigned status)
 {
-	machine_send("n1", ping(7), 0);
+	machine_send("n1", ping(tid), 0);
 	machine_pass(1);
 	machine_deform(length, status);
 	process();
@@ -525,7 +525,7 @@ TEST(a_request_that_lost_segments_is_dropped)
 	uint8_t *mad;
 
 	for (uint32_t tid = 1; tid <= 2; tid++) {
-		mad = ping(7);
+		mad = ping(tid);
 		memcpy(mad + 24, rmpp, sizeof(rmpp));
 		mad[31] = 1;
 		mad[32] = 0;
@@ -952,7 +952,7 @@ TEST(a_round_refuses_a_part_of_the_requests_of_two_servers)
 	options.oui = OTHER_OUI;
 	start(options, hold, NULL);
 	for (uint32_t tid = 1; tid <= 51; tid++) {
-		machine_send("n1", ping(7), 0);
+		machine_send("n1", ping(tid), 0);
 		machine_send("n1", ping_other(tid), 0);
 	}
 	read_by(other);
