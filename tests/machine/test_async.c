@@ -486,6 +486,13 @@ TEST(a_busy_node_is_asked_again_later)
 	assert_in_range(outcomes[0].at, 10 * MS, 1000 * MS);
 	assert_int_equal(outcomes[0].transmissions, 2);
 	assert_int_equal(stats_of(async).busy, 1);
+	/* until the end */
+	busy_first = 100;
+	submit(SMP_GET, leaf(1), &outcomes[1]);
+	assert_int_equal(mad_async_wait(async, -1), 1);
+	assert_int_equal(outcomes[1].error, -EIO);
+	assert_int_equal(outcomes[1].status, IB_MAD_STS_BUSY);
+	assert_int_equal(stats_of(async).busy, 1 + outcomes[1].transmissions);
 }
 
 TEST(calls_of_the_device_fail_for_their_request_alone)

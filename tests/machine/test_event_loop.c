@@ -1071,6 +1071,7 @@ static void *keep_busy(void *engine)
  */
 static int child_in_the_midst(void)
 {
+	struct mad_async_stats stats;
 	struct outcome outcome = {0};
 	ib_rpc_t rpc = rpc_of(SMP_SET);
 	ib_portid_t to = {.lid = (int)leaf(2)};
@@ -1079,8 +1080,16 @@ static int child_in_the_midst(void)
 		int ret = mad_async_wait(engines[i], -1);
 
 		if (ret == -ECANCELED && mad_async_submit(engines[i], &rpc, &to, NULL, 0, note,
-							  &outcome, NULL) == -ECANCELED)
+							  &outcome, NULL) == -ECANCELED) {
+			EXPECT(mad_async_process(engines[i]) == -ECANCELED);
+			EXPECT(mad_async_poll_fd(engines[i]) == -ECANCELED);
+			EXPECT(mad_async_cancel(engines[i], MAD_ASYNC_ALL) == -ECANCELED);
+			EXPECT(mad_async_get_stats(engines[i], &stats, sizeof(stats)) ==
+			       -ECANCELED);
+			EXPECT(!mad_async_create(port) && errno == ECANCELED);
+			mad_async_free(engines[i]);
 			continue;
+		}
 		EXPECT(ret >= 0);
 		EXPECT(!mad_async_submit(engines[i], &rpc, &to, NULL, 0, note, &outcome, NULL));
 		mad_async_wait(engines[i], -1);
