@@ -867,6 +867,9 @@ MANY_TEST(a_message_wakes_two_event_loops_at_most)
 MANY_TEST(a_loop_that_never_runs_stops_no_other_loop)
 {
 	struct pollfd fds[LOOPS];
+	struct outcome second = {0};
+	int64_t after;
+	int again;
 
 	machine_rule("slow 1ms");
 	mad_rpc_set_timeout(port, 10000);
@@ -884,6 +887,17 @@ MANY_TEST(a_loop_that_never_runs_stops_no_other_loop)
 				if (i != stuck && fds[i].revents)
 					left -= mad_async_process(engines[i]);
 		}
+		/* by now another loop watches the handle: its message wakes it at once */
+		again = (stuck + 1) % LOOPS;
+		after = machine_us();
+		submit_with(engines[again], rpc_of(PMA_SET), leaf(1), note, &second);
+		while (second.calls <= (unsigned)stuck) {
+			poll_all(fds, stuck);
+			for (int i = 0; i < LOOPS; i++)
+				if (i != stuck && fds[i].revents)
+					mad_async_process(engines[i]);
+		}
+		assert_in_range(second.at - after, MS, MS + 200);
 		assert_int_equal(outcomes[stuck].calls, 0);
 		/* the loop runs again */
 		rounds_until(engines[stuck], 1);
