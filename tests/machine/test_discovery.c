@@ -1429,11 +1429,11 @@ TEST(each_allocation_of_a_discovery_may_fail)
 	/* without memory there is no part */
 	machine_pass(1000000);
 	machine_rule("clear");
-	for (unsigned m = 0; m < 200; m++) {
+	for (unsigned m = 0; m < 640; m++) {
 		int error;
 
-		machine_fail(MACHINE_WRITE, 3 + m % 5 * 3, ENETUNREACH);
-		machine_fail(MACHINE_MALLOC, 1 + m / 5, ENOMEM);
+		machine_fail(MACHINE_WRITE, 2 + m % 16, ENETUNREACH);
+		machine_fail(MACHINE_MALLOC, 1 + m / 16, ENOMEM);
 		mad_fabric_free(fabric);
 		error = mad_fabric_discover(port, &partial, &fabric);
 		machine_fail(MACHINE_MALLOC, 0, 0);

@@ -337,6 +337,7 @@ TEST(ports_and_guids_that_change)
 {
 	receive(0, 5, 80);
 	known[0].ports = 4;
+	use_settings(NULL);
 	know();
 	read_all();
 	known[0].ports = 5;
@@ -1069,15 +1070,17 @@ TEST(without_memory_an_update_changes_nothing)
 {
 	struct mad_fabric *larger;
 	int error = -ENOMEM;
+	unsigned n;
 
 	known[4].absent = true;
 	known[0].ports = 4;
+	use_settings(NULL);
 	know();
 	read_all();
 	known[4].absent = false;
 	known[0].ports = 5;
 	larger = known_fabric();
-	for (unsigned n = 1; error; n++) {
+	for (n = 1; error; n++) {
 		machine_fail(MACHINE_MALLOC, n, ENOMEM);
 		error = mad_fabric_counters_set_fabric(counters, larger);
 		machine_fail(MACHINE_MALLOC, 0, 0);
@@ -1090,6 +1093,7 @@ TEST(without_memory_an_update_changes_nothing)
 				mad_fabric_find_guid(error ? fabric : larger, known[1].guid),
 				1));
 	}
+	assert_true(n > 4);
 	assert_int_equal(entry(1, 1)->totals->readings, 1);
 	mad_fabric_free(fabric);
 	fabric = larger;
