@@ -754,6 +754,7 @@ TEST(the_node_behind_a_lid_is_checked)
 	assert_int_equal(asked("h1", 0) + asked("h2", 0) - before, 2);
 	assert_int_equal(error_of(1, 1), -ESTALE);
 	assert_int_equal(error_of(2, 1), -ESTALE);
+	assert_int_equal(entry(2, 1)->status, 0);
 	assert_int_equal(error_of(3, 1), 0);
 	assert_int_equal(latest()->failed, 2);
 	assert_int_equal(total_of(1, 1), 1000);
