@@ -407,7 +407,9 @@ static void make_view(const char *topology, const char *nodes)
 		if (!view_of[0])
 			atexit(drop_view);
 		owner = getpid();
-		snprintf(folder, sizeof(folder), "/tmp/machine-XXXXXX");
+		/* in memory, where files are written ten times as fast */
+		snprintf(folder, sizeof(folder), "%s/machine-XXXXXX",
+			 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 		if (!mkdtemp(folder))
 			fail_msg("%s: %s", folder, strerror(errno));
 		if (view_find(&server->fabric, &view, folder, nodes, &view, why))
