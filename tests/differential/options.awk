@@ -21,20 +21,25 @@ function invocation(tool, option, flags, arguments) {
 FNR == NR {
 	if (/^#/ || NF < 3)
 		next
-	tool = $1
-	key = tool "\t" $2
-	arguments = NF < 5 ? "" : $5 == nothing ? " " : $5
 	flags = NF < 4 ? nothing : $4
-	if ($2 == "form") {
-		forms++
-		form_tool[forms] = tool
-		form_flags[forms] = flags
-		form_arguments[forms] = arguments
-	} else {
-		rows[key] = 1
-		value[key] = $3 == nothing ? "" : $3
-		flags_of[key] = flags
-		arguments_of[key] = arguments
+	for (i = split($1, tool_of, ","); i; i--) {
+		tool = tool_of[i]
+		if ($2 == "form") {
+			count_of = split($5, form_of, " [|] ")
+			for (j = 1; j <= count_of; j++) {
+				form_tool[++forms] = tool
+				form_flags[forms] = flags
+				form_arguments[forms] = form_of[j] == nothing ? " " : form_of[j]
+			}
+			continue
+		}
+		for (j = split($2, option_of, ","); j; j--) {
+			key = tool "\t" option_of[j]
+			rows[key] = 1
+			value[key] = $3 == nothing ? "" : $3
+			flags_of[key] = flags
+			arguments_of[key] = NF < 5 ? "" : $5 == nothing ? " " : $5
+		}
 	}
 	next
 }
