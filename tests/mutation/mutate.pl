@@ -5,22 +5,22 @@
 use strict;
 use warnings;
 use File::Basename qw(dirname);
-use File::Path qw(make_path remove_tree);
-use POSIX qw(:sys_wait_h);
+use File::Path qw(make_path);
+use POSIX ();
 use Time::HiRes qw(time);
 
 require(dirname(__FILE__) . '/mutants.pl');
 
 my ($source, $build, $work, @options) = @ARGV;
-my %option = (seed => 1, count => 0, jobs => 2, file => '.', list => 0, log => '', again => '');
-# The number of survivors allowed, of all mutants that compile and are not known to be equivalent.
-my $MOST_SURVIVORS = 0.1;
+my %option = (seed => 1, count => 0, jobs => 2, file => '.', log => '', again => '');
+# The part of survivors allowed, of all mutants that compile to other code: some behave like the source.
+my $MOST_SURVIVORS = 0.2;
 
 while (@options) {
 	my $name = shift @options;
 
 	$name =~ s/^--// && exists $option{$name} or die "unknown option $name\n";
-	$option{$name} = $name eq 'list' ? 1 : shift @options;
+	$option{$name} = shift @options;
 }
 
 sub read_file {
@@ -54,45 +54,14 @@ sub read_subjects {
 	return \%subjects;
 }
 
-# The keys of mutants that are equivalent: lines without an indent. The reason follows, indented.
-sub read_equivalent {
-	my (%equivalent, $last);
-
-	for (split /\n/, read_file("$source/tests/mutation/equivalent")) {
-		next if /^(?:#|$)/;
-		if (/^\t\S/) {
-			$equivalent{$last} = 1;
-		} else {
-			die "tests/mutation/equivalent: no reason: $last\n"
-				if defined $last && !$equivalent{$last};
-			$last = s/ $//r;
-			$equivalent{$last} = 0;
-		}
-	}
-	return \%equivalent;
-}
-
 my $subjects = read_subjects();
-my $equivalent = read_equivalent();
 my %source_text = map { $_ => read_file("$source/$_") } keys %$subjects;
-my @mutants = map { Mutants::of_text($_, $source_text{$_}) } sort keys %$subjects;
-my %known = map { $_->{key} => 1 } @mutants;
-my @stale = grep { !$known{$_} } sort keys %$equivalent;
-
-if (@stale) {
-	print STDERR "tests/mutation/equivalent has mutants that do not exist:\n", map {"$_\n"} @stale;
-	exit 1;
-}
-@mutants = grep { $_->{file} =~ /$option{file}/ } @mutants;
+my @mutants = map { Mutants::of_text($_, $source_text{$_}) } grep { /$option{file}/ } sort keys %$subjects;
 if ($option{again}) {
 	my %survived = map { (split /\t/)[1] eq 'survived' ? ((split /\t/)[2] => 1) : () }
 		split /\n/, read_file($option{again});
 
 	@mutants = grep { $survived{$_->{key}} } @mutants;
-}
-if ($option{list}) {
-	printf "%s:%d: %s\n", $_->{file}, $_->{line}, $_->{key} =~ s/^\S+ //r for @mutants;
-	exit 0;
 }
 
 # The same choice for the same seed. Perl uses its own drand48() on every system.
@@ -163,51 +132,16 @@ sub link_program {
 	return !system("cd '$build' && { $command; } >$folder/linker.log 2>&1");
 }
 
-my $last_output; # its end
-
-# Runs a program until it ends, fails a test, or takes too long. Returns "passed", "failed" or "timeout".
+# Runs a program. Returns "passed", "failed" or "timeout".
 sub run_program {
 	my ($folder, $program, $seconds) = @_;
 	my $argument = $program =~ /=(.*)/ ? "$source/$1" : '';
 	# a mutant may allocate and write without end; the sanitizer reserves much memory
 	my $limit = variant_of($program) eq 'unit' ? 'ulimit -v 4000000; ' : '';
-	my $until = time + $seconds;
-	my $verdict;
+	my $status = system("cd $folder && ${limit}ulimit -c 0 && ulimit -f 200000 && ASAN_OPTIONS=hard_rss_limit_mb=4000 " .
+		"timeout -s KILL $seconds ./program $argument >output 2>&1 </dev/null") >> 8;
 
-	$last_output = '';
-	pipe(my $in, my $out) or die;
-	my $child = fork // die;
-	if (!$child) {
-		setpgrp;
-		close $in;
-		open STDIN, '<', '/dev/null';
-		open STDOUT, '>&', $out;
-		open STDERR, '>&', $out;
-		chdir $folder;
-		$ENV{ASAN_OPTIONS} = 'hard_rss_limit_mb=4000';
-		exec('sh', '-c', "${limit}ulimit -c 0; ulimit -f 200000; exec ./program $argument") or POSIX::_exit(1);
-	}
-	close $out;
-	while (!$verdict) {
-		my $left = $until - time;
-		my $ready = '';
-
-		vec($ready, fileno $in, 1) = 1;
-		if ($left <= 0) {
-			$verdict = 'timeout';
-		} elsif (select($ready, undef, undef, $left) > 0) {
-			my $got = sysread $in, my $bytes, 65536;
-
-			last if !$got;
-			$last_output .= $bytes;
-			$last_output = substr($last_output, -2000);
-			$verdict = 'failed' if $last_output =~ /^\[  FAILED  \]/m;
-		}
-	}
-	kill 'KILL', -$child if $verdict;
-	waitpid $child, 0;
-	kill 'KILL', -$child;
-	return $verdict // ($? ? 'failed' : 'passed');
+	return $status == 0 ? 'passed' : $status == 137 ? 'timeout' : 'failed';
 }
 
 my %seconds;   # how long each program takes
@@ -245,7 +179,7 @@ sub measure {
 			my $verdict = run_with($file, $program, $folder, 300);
 
 			$seconds{$program} = time - $begin;
-			die "$program without a mutant: $verdict\n$last_output" if $verdict ne 'passed';
+			die "$program without a mutant: $verdict\n" . read_file("$folder/output") if $verdict ne 'passed';
 		}
 	}
 }
@@ -260,7 +194,6 @@ sub try_mutant {
 	write_file("$folder/source.c", $text);
 	return 'invalid' if !compile($file, $programs[0], $folder);
 	return 'same' if read_file("$folder/mutant.o") eq $object_of{$file};
-	return 'equivalent' if $equivalent->{$mutant->{key}};
 	my $compiled = $programs[0];
 
 	for my $program (@programs, with_sanitizers(@programs)) {
@@ -277,65 +210,48 @@ sub try_mutant {
 # --- workers ---------------------------------------------------------------------------------------------------
 
 my $begin = time;
-my (%workers, @idle, %results);
-my ($next, $valid) = (0, 0);
+my %results;
 
-for my $n (1 .. $option{jobs}) {
-	make_path("$work/$n");
-	push @idle, $n;
-}
+make_path("$work/$_") for 1 .. $option{jobs};
 measure("$work/1");
-printf "%d mutants in %d files; the programs take %.0f s\n", scalar @mutants,
-	scalar(keys %object_of), time - $begin;
+printf "%d mutants in %d files; the programs take %.0f s\n", scalar @mutants, scalar(keys %object_of), time - $begin;
 $| = 1;
 
-sub collect {
-	my $pid = waitpid -1, 0;
-	my ($n, $mutant) = @{delete $workers{$pid}};
-	my $verdict = -e "$work/$n/verdict" ? read_file("$work/$n/verdict") : 'no verdict';
+# Each worker takes every JOBS-th mutant, and writes its verdicts to the pipe.
+pipe(my $in, my $out) or die;
+for my $n (0 .. $option{jobs} - 1) {
+	next if fork // die;
+	my $left = $option{count} ? int(($option{count} + $option{jobs} - 1 - $n) / $option{jobs}) : @mutants;
 
-	die "$mutant->{key}: no verdict\n" if $verdict eq 'no verdict';
-	push @idle, $n;
-	my ($word) = split / /, $verdict;
+	for (my $i = $n; $i < @mutants && $left > 0; $i += $option{jobs}) {
+		my $verdict = try_mutant($mutants[$i], "$work/" . ($n + 1));
 
-	$results{$mutant->{file}}{$word}++;
-	$results{total}{$word}++;
-	$valid++ if $word =~ /^(?:killed|survived)$/;
+		$left-- if $verdict =~ /^(?:killed|survived)/;
+		syswrite $out, "$i $verdict\n";
+	}
+	POSIX::_exit(0);
+}
+close $out;
+open my $log, '>>', $option{log} || '/dev/null' or die "$option{log}: $!\n";
+while (<$in>) {
+	my ($i, $verdict, $word) = /^(\d+) ((\w+).*)/;
+	my $mutant = $mutants[$i];
+
+	$results{$_}{$word}++ for $mutant->{file}, 'total';
 	print "$mutant->{file}:$mutant->{line}: survived\n$mutant->{key}\n" if $word eq 'survived';
-	if ($option{log}) {
-		open my $log, '>>', $option{log} or die;
-		print $log "$mutant->{file}:$mutant->{line}\t$verdict\t$mutant->{key}\n";
-	}
+	print $log "$mutant->{file}:$mutant->{line}\t$verdict\t$mutant->{key}\n";
+}
+while (wait > 0) {
+	die "a worker has failed\n" if $?;
 }
 
-while ($next < @mutants || %workers) {
-	# no more than wanted, even if all that run count
-	if (@idle && $next < @mutants && (!$option{count} || $valid + keys %workers < $option{count})) {
-		my $n = shift @idle;
-		my $mutant = $mutants[$next++];
-
-		unlink "$work/$n/verdict";
-		my $pid = fork // die;
-		if (!$pid) {
-			write_file("$work/$n/verdict", try_mutant($mutant, "$work/$n"));
-			POSIX::_exit(0);
-		}
-		$workers{$pid} = [$n, $mutant];
-		next;
-	}
-	last if !%workers;
-	collect();
-}
-
-printf "%-38s %6s %6s %8s %10s %7s\n", 'file', 'made', 'killed', 'survived', 'equivalent', 'no code';
+printf "%-38s %6s %6s %8s %7s\n", 'file', 'made', 'killed', 'survived', 'no code';
 for my $file ((sort grep { $_ ne 'total' } keys %results), 'total') {
-	my $of = $results{$file} // {};
-	my ($killed, $survived) = map { $of->{$_} // 0 } qw(killed survived);
+	my ($killed, $survived, $same) = map { $results{$file}{$_} // 0 } qw(killed survived same);
 
-	printf "%-38s %6d %6d %8d %10d %7d\n", $file, $killed + $survived, $killed, $survived,
-		$of->{equivalent} // 0, $of->{same} // 0;
+	printf "%-38s %6d %6d %8d %7d\n", $file, $killed + $survived, $killed, $survived, $same;
 }
 printf "seed %d, %.0f s\n", $option{seed}, time - $begin;
-my $survived = $results{total}{survived} // 0;
+my ($killed, $survived) = map { $results{total}{$_} // 0 } qw(killed survived);
 
-exit($survived > $MOST_SURVIVORS * $valid ? 1 : 0);
+exit($survived > $MOST_SURVIVORS * ($killed + $survived) ? 1 : 0);
