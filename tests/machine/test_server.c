@@ -68,12 +68,13 @@ static struct mad_server *start(struct mad_server_options options, mad_server_fn
 
 static int begin_on(const char *nodes)
 {
+	char host[] = "mlx5_0";
 	int classes[] = {IB_SMI_CLASS, IB_SA_CLASS, VENDOR_CLASS};
 
 	machine_start("star:8", nodes);
 	arrivals_begin();
 	count = ends = 0;
-	port = mad_rpc_open_port(NULL, 0, classes, 3);
+	port = mad_rpc_open_port(host, 1, classes, 3);
 	async = mad_async_create(port);
 	if (!async)
 		return -1;
