@@ -129,7 +129,9 @@ static void expect_arrival(unsigned n, uint32_t begin, unsigned attribute, unsig
 	const uint8_t *mad = arrivals[n].bytes;
 
 	assert_true(n < arrived);
-	assert_int_equal((uint32_t)mad[0] << 24 | mad[1] << 16 | mad[2] << 8 | mad[3], begin);
+	assert_int_equal((unsigned)mad[0] << 24 | (unsigned)mad[1] << 16 |
+				 (unsigned)mad[2] << 8 | mad[3],
+			 begin);
 	assert_int_equal(mad[17], attribute);
 	assert_int_equal(mad[23], modifier);
 }
