@@ -139,25 +139,10 @@ static inline int echo(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-static inline int keep_silent(const struct device_packet *packet, void *arg)
-{
-	(void)packet;
-	(void)arg;
-	return 0;
-}
-
 static inline int time_out(const struct device_packet *packet, void *arg)
 {
 	(void)arg;
 	device_time_out(packet);
-	return 0;
-}
-
-/* No response for the LID that arg points to. */
-static inline int echo_but_for(const struct device_packet *packet, void *arg)
-{
-	if (be16toh(packet->header.addr.lid) != *(int *)arg)
-		device_respond(packet, 0, 0, NULL, 0);
 	return 0;
 }
 

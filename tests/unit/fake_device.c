@@ -74,7 +74,7 @@ void arm(struct handle *handle)
 	struct itimerspec when = {0};
 	int64_t ns = 0, now;
 
-	if (fake.manual || fake.no_timers)
+	if (fake.manual)
 		return;
 	now = now_ns();
 	if (handle->queue)
@@ -227,28 +227,6 @@ void device_forget_packets(void)
 	lock();
 	fake.forget_packets = true;
 	unlock();
-}
-
-void device_without_timers(void)
-{
-	lock();
-	fake.no_timers = true;
-	unlock();
-}
-
-int device_revents(int fd)
-{
-	const struct handle *handle;
-	int revents = -1;
-
-	lock();
-	handle = fd >= 0 && fd < MAX_FD ? fake.handles[fd] : NULL;
-	if (handle && handle->device->gone)
-		revents = POLLERR;
-	else if (handle)
-		revents = handle->queue || handle->raw_read ? POLLIN : 0;
-	unlock();
-	return revents;
 }
 
 void device_hold_tids(bool on)

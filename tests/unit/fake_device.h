@@ -58,14 +58,6 @@ void device_on_write(device_write_fn *hook, void *arg);
 void device_forget_packets(void);
 
 /*
- * For a test that has a clock of its own: handles are never readable for poll(2), which saves
- * two system calls for each message. device_revents() has the events of a handle; -1: there is
- * no such handle.
- */
-void device_without_timers(void);
-int device_revents(int fd);
-
-/*
  * The kernel's rule: an agent's second request of the same class and lower half of the TID
  * fails (EINVAL) while the first is in flight, and late or duplicate responses are dropped. A
  * response to a request that timed out completes a later request with that TID.

@@ -53,7 +53,7 @@ extern struct fake_state {
 	unsigned packet_count;
 	device_write_fn *on_write;
 	void *on_write_arg;
-	bool hold_tids, hold_polls, forget_packets, no_timers, failed;
+	bool hold_tids, hold_polls, forget_packets, failed;
 	int poll_timeout;
 	unsigned delay_us;
 	struct {
