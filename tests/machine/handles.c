@@ -26,8 +26,9 @@ int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 FILE *__real_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode);
-FILE *__wrap_fopen64(const char *path, const char *mode);
-int __wrap_open64(const char *path, int flags, ...);
+/* The names with _FILE_OFFSET_BITS=64. */
+FILE *__wrap_fopen64(const char *path, const char *mode) __attribute__((alias("__wrap_fopen")));
+int __wrap_open64(const char *path, int flags, ...) __attribute__((alias("__wrap_open")));
 DIR *__real_opendir(const char *path);
 DIR *__wrap_opendir(const char *path);
 int __real_close(int fd);
@@ -99,10 +100,14 @@ static int begin(enum machine_call call)
 
 static bool begin_locked(enum machine_call call)
 {
+	int error;
+
 	virtual_lock();
-	errno = begin(call);
+	error = begin(call);
 	virtual_unlock();
-	return !errno;
+	if (error)
+		errno = error;
+	return !error;
 }
 
 void machine_fail(enum machine_call call, unsigned n, int error)
@@ -412,25 +417,6 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 	const char *found = virtual_sees_machine() ? fabric_path(path, real) : NULL;
 
 	return __real_fopen(found ? found : path, mode);
-}
-
-/* The names with _FILE_OFFSET_BITS=64. */
-FILE *__wrap_fopen64(const char *path, const char *mode)
-{
-	return __wrap_fopen(path, mode);
-}
-
-int __wrap_open64(const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-	va_list rest;
-
-	if (flags & O_CREAT) {
-		va_start(rest, flags);
-		mode = va_arg(rest, mode_t);
-		va_end(rest);
-	}
-	return __wrap_open(path, flags, mode);
 }
 
 DIR *__wrap_opendir(const char *path)
