@@ -4,6 +4,7 @@
 #ifndef TESTS_MACHINE_ASYNC_H
 #define TESTS_MACHINE_ASYNC_H
 
+#include "children.h"
 #include "machine.h"
 #include "test.h"
 
@@ -11,9 +12,6 @@
 #include <infiniband/umad.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define MS     INT64_C(1000)
 #define SECOND INT64_C(1000000)
@@ -198,39 +196,6 @@ static inline uint32_t next_random(uint32_t *state, uint32_t below)
 {
 	*state = *state * 1664525 + 1013904223;
 	return (*state >> 8) % below;
-}
-
-/* --- children ------------------------------------------------------------------- */
-
-#define EXPECT(condition)                \
-	do {                             \
-		if (!(condition))        \
-			return __LINE__; \
-	} while (0)
-
-/* If the program measures its coverage. */
-void __gcov_dump(void) __attribute__((weak));
-
-/* A child calls the function, which returns 0 or the line of the first error. */
-static inline void run_in_child(int (*run)(void))
-{
-	pid_t child = fork();
-	int status, line;
-
-	if (!child) {
-		signal(SIGSEGV, SIG_DFL);
-		signal(SIGABRT, SIG_DFL);
-		alarm(60);
-		line = run();
-		if (line)
-			print_error("child: line %d\n", line);
-		/* without a search for leaks: the parent's threads hold memory */
-		if (__gcov_dump)
-			__gcov_dump();
-		_exit(line != 0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
 }
 
 #endif
