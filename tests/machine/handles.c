@@ -9,12 +9,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -58,6 +60,10 @@ int __real_epoll_create1(int flags);
 int __wrap_epoll_create1(int flags);
 int __real_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
+void *__real_mmap(void *start, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *start, size_t size, int protection, int flags, int fd, off_t offset);
+void *__real_mmap64(void *start, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *start, size_t size, int protection, int flags, int fd, off_t offset);
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -93,6 +99,8 @@ static _Alignas(8) uint8_t written_header[64];
 static int begin(enum machine_call call)
 {
 	faults[call].calls++;
+	if (faults[call].fail_in == MACHINE_ALL)
+		return faults[call].error;
 	if (!faults[call].fail_in || --faults[call].fail_in)
 		return 0;
 	return faults[call].error;
@@ -445,13 +453,18 @@ int __wrap_close(int fd)
 	return is_device ? 0 : __real_close(fd);
 }
 
-/* Whether the descriptor is a handle; then the lock is held, and *error is that of the call. */
+/*
+ * Whether the descriptor is a handle; then the lock is held, and *error is that of the call.
+ * The call is a cancellation point, unless it is an ioctl.
+ */
 static struct open_device *enter(int fd, enum machine_call call, int *error)
 {
 	struct open_device *device;
 
 	if (!virtual_sees_machine())
 		return NULL;
+	if (call != MACHINE_IOCTL)
+		pthread_testcancel();
 	virtual_lock();
 	device = device_of(fd);
 	if (device)
@@ -513,18 +526,24 @@ int __wrap_ioctl(int fd, unsigned long request, void *argument)
 
 int __wrap_poll(struct pollfd *fds, nfds_t nfds, int timeout_ms)
 {
-	int error = 0;
+	bool of_device = false;
+	int ret = 0;
 
 	if (!virtual_sees_machine())
 		return __real_poll(fds, nfds, timeout_ms);
+	pthread_testcancel();
 	virtual_lock();
-	for (nfds_t i = 0; i < nfds; i++)
+	for (nfds_t i = 0; i < nfds && !of_device; i++)
 		if (device_of(fds[i].fd)) {
-			error = -begin(MACHINE_POLL);
-			break;
+			ret = -begin(MACHINE_POLL);
+			of_device = true;
 		}
 	virtual_unlock();
-	return error ? (int)result_of(error) : virtual_poll(fds, nfds, timeout_ms);
+	if (!ret)
+		ret = virtual_poll(fds, nfds, timeout_ms);
+	if (of_device)
+		be_slow(MACHINE_POLL);
+	return (int)result_of(ret);
 }
 
 int __wrap_eventfd(unsigned value, int flags)
@@ -555,6 +574,21 @@ int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event
 	    !begin_locked(MACHINE_EPOLL))
 		return -1;
 	return __real_epoll_ctl(epoll, operation, fd, event);
+}
+
+void *__wrap_mmap(void *start, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	if (virtual_sees_machine() && !begin_locked(MACHINE_MMAP))
+		return MAP_FAILED;
+	return __real_mmap(start, size, protection, flags, fd, offset);
+}
+
+/* The name with _FILE_OFFSET_BITS=64. */
+void *__wrap_mmap64(void *start, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	if (virtual_sees_machine() && !begin_locked(MACHINE_MMAP))
+		return MAP_FAILED;
+	return __real_mmap64(start, size, protection, flags, fd, offset);
 }
 
 static bool may_allocate(void)

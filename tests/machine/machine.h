@@ -18,6 +18,7 @@
 #ifndef TESTS_MACHINE_H
 #define TESTS_MACHINE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -119,19 +120,24 @@ enum machine_call {
 	MACHINE_READ,
 	MACHINE_WRITE,
 	MACHINE_POLL,
-	MACHINE_FILES,   /* opening and listing files of sysfs */
-	MACHINE_MALLOC,  /* allocating memory; fails with ENOMEM */
+	MACHINE_FILES,  /* opening and listing files of sysfs */
+	MACHINE_MALLOC, /* allocating memory; fails with ENOMEM */
+	MACHINE_MMAP,
 	MACHINE_EVENTFD, /* creating an eventfd; the next: a timerfd */
 	MACHINE_TIMERFD,
 	MACHINE_EPOLL, /* creating an epoll descriptor, and adding a descriptor to it */
 	MACHINE_CALLS
 };
 
-/* The n-th call of a kind from now on (1 is the next) fails with that errno; 0: none. */
+/*
+ * The n-th call of a kind from now on (1 is the next) fails with that errno; 0: none;
+ * MACHINE_ALL: each of them.
+ */
+#define MACHINE_ALL UINT_MAX
 void machine_fail(enum machine_call call, unsigned n, int error);
 /*
- * MACHINE_WRITE, MACHINE_FILES: calls take that long from now on. A packet is sent at the
- * beginning, even if the call is to fail.
+ * MACHINE_WRITE, MACHINE_FILES, MACHINE_POLL: calls take that long from now on, a poll after
+ * its result is known. A packet is sent at the beginning, even if the call is to fail.
  */
 void machine_slow_call(enum machine_call call, int64_t us);
 /* The next read returns this length, or a negative errno, whatever the message; once. */
