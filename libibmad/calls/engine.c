@@ -524,6 +524,17 @@ int engine_submit_urgent_unlocking(struct mad_async *engine, const ib_rpc_t *rpc
 				id, true);
 }
 
+/* Before the thread may be cancelled again. */
+static RARE void report_refusal_unlocking(struct mad_async *engine, const char *call,
+					  int mgmt_class, int error)
+{
+	port_unlock(engine->port);
+	if (error == EPROTONOSUPPORT)
+		report_class(call, mgmt_class);
+	report_not_made(call, error);
+	port_lock(engine->port);
+}
+
 EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 			    const ib_portid_t *dport, const void *payload, size_t size,
 			    mad_async_fn *callback, void *arg, uint64_t *id)
@@ -537,11 +548,9 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 		return failure_of_call(rpc->mgtclass, ret);
 	ret = submit_unlocking(async, CALL_ASYNC_SUBMIT, rpc, dport, payload, size, callback,
 			       arg, id, false);
-	if (ret == -EPROTONOSUPPORT)
-		engine_report_class_unlocking(async, "mad_async_submit", rpc->mgtclass);
-	leave(async, cancel_state);
 	if (ret)
-		report_not_made("mad_async_submit", -ret);
+		report_refusal_unlocking(async, "mad_async_submit", rpc->mgtclass, -ret);
+	leave(async, cancel_state);
 	return failure_of_call(rpc->mgtclass, ret);
 }
 

@@ -194,22 +194,33 @@ static int send_packet(const ib_rpc_t *rpc, struct ibmad_port *port, uint8_t *um
 	return ret;
 }
 
-EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
-			struct ibmad_port *srcport)
+static int send_uncancelled(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
+			    struct ibmad_port *port)
 {
 	_Alignas(8) uint8_t umad[PACKET_SIZE] = {0};
-	int agent;
+	int agent = handle_agent(&port->handle, rpc->mgtclass & 0xff);
 
-	if (!rpc || !srcport) {
-		failure_refuse(rpc ? rpc->mgtclass : 0, EINVAL);
-		return -1;
-	}
-	agent = handle_agent(&srcport->handle, rpc->mgtclass & 0xff);
 	if (agent < 0)
 		return not_registered(rpc);
 	if (mad_build_pkt(umad, rpc, dport, rmpp, data) < 0) {
 		failure_refuse(rpc->mgtclass, errno);
 		return -1;
 	}
-	return send_packet(rpc, srcport, umad, agent);
+	return send_packet(rpc, port, umad, agent);
+}
+
+/* The thread is not cancelled in a report either. */
+EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
+			struct ibmad_port *srcport)
+{
+	int cancel_state, ret;
+
+	if (!rpc || !srcport) {
+		failure_refuse(rpc ? rpc->mgtclass : 0, EINVAL);
+		return -1;
+	}
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	ret = send_uncancelled(rpc, dport, rmpp, data, srcport);
+	pthread_setcancelstate(cancel_state, NULL);
+	return ret;
 }
