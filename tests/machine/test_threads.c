@@ -1,0 +1,1497 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Threads on one port. The thread that polls for all is the leader, the others follow: each
+ * gets its own messages at once, the lead is handed over in time, and no thread is left waiting
+ * when its engine, port or device ends. A thread runs until it waits before time goes on.
+ */
+
+#include "async.h"
+
+#include <infiniband/umad_ext.h>
+
+#define VENDOR 0x0a
+#define MANY   200
+
+enum call {
+	ASK,     /* mad_rpc() */
+	RECEIVE, /* mad_receive_via() */
+	RUN,     /* mad_async_wait() */
+	CALLS
+};
+
+struct caller {
+	enum call call;
+	unsigned node; /* ASK: 1 to 8 */
+	ib_rpc_t rpc;
+	struct mad_async *engine; /* RUN */
+	int timeout;
+	void *buffer; /* RECEIVE */
+	pthread_t thread;
+	bool ended;
+	int result, error;
+	int64_t at;
+};
+
+static struct outcome outcomes[MANY];
+
+static int set_up(bool high)
+{
+	memset(outcomes, 0, sizeof(outcomes));
+	machine_start("star:8", NULL);
+	if (high)
+		machine_high_handles();
+	if (mad_port_open(NULL, 0, &port))
+		return -1;
+	mad_rpc_set_timeout(port, 60000);
+	mad_rpc_set_retries(port, 1);
+	/* flow control stands aside */
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 1000);
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1000);
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1000);
+	async = mad_async_create(port);
+	return mad_register_server_via(VENDOR, 0, NULL, 0, port) < 0 ? -1 : 0;
+}
+
+static int setup(void)
+{
+	return set_up(false);
+}
+
+static int high_setup(void)
+{
+	return set_up(true);
+}
+
+FIXTURE(setup, close_engine);
+
+static uint64_t guid_of_leaf(unsigned number)
+{
+	char name[8];
+
+	snprintf(name, sizeof(name), "n%u", number);
+	return machine_guid(name);
+}
+
+static int call(struct caller *caller)
+{
+	uint8_t data[MACHINE_MAD] = {0, 1};
+	ib_portid_t to = {.lid = (int)leaf(caller->node)};
+	void *umad;
+
+	switch (caller->call) {
+	case ASK:
+		if (caller->rpc.mgtclass == IB_PERFORMANCE_CLASS) {
+			to.qp = 1;
+			to.qkey = IB_DEFAULT_QP1_QKEY;
+		}
+		if (!mad_rpc(port, &caller->rpc, &to, data, data))
+			return 0;
+		return caller->rpc.attr.id != IB_ATTR_NODE_INFO ||
+		       guid_of(data) == guid_of_leaf(caller->node);
+	case RECEIVE:
+		umad = mad_receive_via(caller->buffer, caller->timeout, port);
+		if (umad && umad != caller->buffer)
+			mad_free(umad);
+		return umad != NULL;
+	default:
+		return mad_async_wait(caller->engine, caller->timeout);
+	}
+}
+
+static void *make_call(void *arg)
+{
+	struct caller *caller = arg;
+
+	caller->result = call(caller);
+	caller->error = errno;
+	caller->at = machine_us();
+	caller->ended = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+/* All threads run until they wait. */
+static void settle(void)
+{
+	machine_pass(1);
+}
+
+static void begin(struct caller *caller)
+{
+	caller->ended = false;
+	if (!caller->timeout)
+		caller->timeout = -1;
+	if (!caller->engine)
+		caller->engine = async;
+	if (!caller->rpc.mgtclass)
+		caller->rpc = rpc_of(SMP_SET);
+	caller->thread = start(make_call, caller);
+	settle();
+}
+
+static struct caller asker(unsigned node)
+{
+	return (struct caller){.call = ASK, .node = node};
+}
+
+static void end(struct caller *caller, int result)
+{
+	join(caller->thread);
+	assert_int_equal(caller->result, result);
+}
+
+static void fail_with(struct caller *caller, int error)
+{
+	end(caller, 0);
+	assert_int_equal(caller->error, error);
+}
+
+/* A request to the program's server. */
+static void send_request(uint8_t number, int64_t after)
+{
+	uint8_t mad[MACHINE_MAD] = {1, VENDOR, 1, IB_MAD_METHOD_GET};
+
+	mad[15] = number;
+	machine_send("n1", mad, after);
+}
+
+static void slow_nodes(const char *times)
+{
+	for (int i = 0; i < 8 && times[i]; i++)
+		machine_rule("slow %dms on n%d", 10 * (times[i] - '0'), i + 1);
+}
+
+/* What flow control knows of nodes that have responded: it does not look at their requests. */
+static void learn_nodes(void)
+{
+	for (unsigned i = 1; i <= 8; i++)
+		submit(SMP_SET, leaf(i), &outcomes[i]);
+	mad_async_wait(async, -1);
+	memset(outcomes, 0, sizeof(outcomes));
+}
+
+static unsigned polls(void)
+{
+	return machine_calls(MACHINE_POLL);
+}
+
+/* --- who reads ------------------------------------------------------------------ */
+
+static const struct order_row {
+	const char *behaviour, *times;
+} order_rows[] = {
+	{"the_lead_is_handed_over_with_each_response", "12345678"},
+	{"the_leader_may_be_the_last_one", "87654321"},
+	{"responses_may_overtake_each_other", "51827364"},
+	{"all_responses_may_come_at_once", "11111111"},
+	{"the_leader_s_response_may_come_first_and_others_at_once", "12222222"},
+};
+
+/* Each call ends when its response comes, with or without a receiver that leads. */
+static void end_in_order(const struct order_row *row)
+{
+	static const enum kind kinds[] = {SMP_GET, PMA_GET, SMP_SET, PMA_SET};
+
+	slow_nodes(row->times);
+	for (int receives = 0; receives < 2; receives++) {
+		struct caller callers[8], receiver = {.call = RECEIVE};
+		int64_t begun;
+
+		if (receives)
+			begin(&receiver);
+		for (unsigned i = 0; i < 8; i++) {
+			callers[i] = asker(i + 1);
+			callers[i].rpc = rpc_of(kinds[i % 4]);
+			callers[i].rpc.trid = i < 2 ? 0x55u + (unsigned)receives : 0;
+			begin(&callers[i]);
+		}
+		begun = machine_us() - 8;
+		for (unsigned i = 0; i < 8; i++) {
+			int64_t due = begun + i + (row->times[i] - '0') * 10 * MS;
+
+			end(&callers[i], 1);
+			assert_in_range(callers[i].at, due, due + 10);
+		}
+		if (receives) {
+			assert_false(receiver.ended);
+			send_request(1, 0);
+			end(&receiver, 1);
+		}
+	}
+}
+
+TEST_ROWS(end_in_order, order_rows);
+
+TEST(the_leader_polls_once_for_as_long_as_it_takes)
+{
+	struct caller receiver = {.call = RECEIVE}, call = asker(1);
+
+	begin(&receiver);
+	machine_pass(3600 * SECOND);
+	assert_int_equal(polls(), 1);
+	/* nor does a later timer of another thread wake it */
+	machine_rule("slow 1s");
+	begin(&call);
+	machine_pass(SECOND / 2);
+	assert_in_range(polls(), 1, 2);
+	end(&call, 1);
+	send_request(1, 0);
+	end(&receiver, 1);
+}
+
+/* What a thread waits for is read, and no more. */
+TEST(nothing_is_read_without_need)
+{
+	struct caller call = asker(1);
+
+	submit(SMP_SET, leaf(2), &outcomes[0]);
+	machine_rule("slow 10ms on n2");
+	submit(SMP_SET, leaf(2), &outcomes[1]);
+	settle();
+	begin(&call);
+	end(&call, 1);
+	assert_in_range(machine_calls(MACHINE_READ), 1, 2);
+	assert_int_equal(mad_async_wait(async, -1), 2);
+	machine_rule("silent on n1");
+	mad_rpc_set_timeout(port, 20);
+	begin(&call);
+	assert_in_range(machine_calls(MACHINE_READ), 2, 4);
+	fail_with(&call, ETIMEDOUT);
+}
+
+/* A leader that has read 32 messages of others looks at its own request. */
+TEST(a_leader_reads_a_part_of_a_queue_at_a_time)
+{
+	struct caller call = asker(1);
+	unsigned before;
+
+	slow_nodes("1");
+	begin(&call);
+	for (int i = 0; i < 64; i++)
+		send_request(1, 5 * MS);
+	before = polls();
+	end(&call, 1);
+	assert_in_range(polls() - before, 2, 3);
+	assert_in_range(machine_calls(MACHINE_READ), 65, 69);
+}
+
+/* However many messages others receive. */
+TEST(a_flood_of_requests_ends_no_deadline)
+{
+	struct caller call = asker(1);
+
+	machine_rule("silent on n1");
+	mad_rpc_set_timeout(port, 30);
+	mad_rpc_set_retries(port, 2);
+	for (int i = 0; i < 10000; i++)
+		send_request(1, i * 10);
+	begin(&call);
+	fail_with(&call, ETIMEDOUT);
+	assert_in_range(machine_us(), 60 * MS, 90 * MS);
+}
+
+TEST(each_message_wakes_a_receiver)
+{
+	struct caller receivers[4];
+
+	for (int at_once = 0; at_once < 2; at_once++) {
+		for (int i = 0; i < 4; i++) {
+			receivers[i] = (struct caller){.call = RECEIVE};
+			begin(&receivers[i]);
+		}
+		for (uint8_t i = 0; i < 4; i++) {
+			int ended = 0;
+
+			send_request(i, 0);
+			if (at_once)
+				continue;
+			settle();
+			for (int j = 0; j < 4; j++)
+				ended += receivers[j].ended;
+			assert_int_equal(ended, i + 1);
+		}
+		for (int i = 0; i < 4; i++)
+			end(&receivers[i], 1);
+	}
+}
+
+static enum machine_verdict respond_at_length(struct machine_mad *mad, void *arg)
+{
+	static uint8_t bytes[1000];
+
+	(void)arg;
+	if (mad->at_host || mad->bytes[1] != IB_SA_CLASS)
+		return MACHINE_PASS;
+	memcpy(bytes, mad->bytes, MACHINE_MAD);
+	bytes[3] |= IB_MAD_RESPONSE;
+	machine_deliver(mad, bytes, sizeof(bytes), 20 * MS);
+	return MACHINE_DROP;
+}
+
+/* The thread that is woken first has too small a buffer. */
+TEST(a_long_message_is_for_another_receiver)
+{
+	struct caller call = asker(1), large = {.call = RECEIVE};
+	struct caller small = {.call = RECEIVE, .buffer = mad_alloc()};
+	ib_portid_t sa = {.lid = machine_lid("sm"), .qp = 1, .qkey = IB_DEFAULT_QP1_QKEY};
+	ib_rpc_t rpc = rpc_of(SA_TABLE);
+
+	machine_rule("slow 90ms on n1");
+	machine_on_arrival(respond_at_length, NULL);
+	rpc.trid = 9;
+	rpc.timeout = 1000;
+	begin(&call);
+	assert_int_equal(mad_send_via(&rpc, &sa, NULL, NULL, port), 0);
+	begin(&small);
+	begin(&large);
+	end(&large, 1);
+	send_request(1, 0);
+	join(small.thread);
+	assert_true(small.result || small.error == EMSGSIZE);
+	mad_free(small.buffer);
+	end(&call, 1);
+}
+
+/* --- waking the leader ---------------------------------------------------------- */
+
+static void cancel_one(void)
+{
+	mad_async_cancel(async, MAD_ASYNC_ALL);
+}
+
+static void close_port(void)
+{
+	mad_rpc_close_port(port);
+	port = NULL;
+}
+
+static void remove_device(void)
+{
+	machine_rule("remove on host");
+}
+
+static const struct end_row {
+	const char *behaviour;
+	void (*end)(void);
+	enum call call;
+	int result, error;
+} end_rows[] = {
+	{"cancelling_a_request_wakes_the_leader", cancel_one, RUN, 1, ECANCELED},
+	{"closing_the_port_wakes_a_leader_that_runs", close_port, RUN, 1, ECANCELED},
+	{"closing_the_port_wakes_a_leader_that_calls", close_port, ASK, 0, ECANCELED},
+	{"closing_the_port_wakes_a_leader_that_receives", close_port, RECEIVE, 0, ECANCELED},
+	{"a_removal_wakes_a_leader_that_runs", remove_device, RUN, 1, ENODEV},
+	{"a_removal_wakes_a_leader_that_calls", remove_device, ASK, 0, ENODEV},
+	{"a_removal_wakes_a_leader_that_receives", remove_device, RECEIVE, 0, ENODEV},
+};
+
+static void end_leader(const struct end_row *row)
+{
+	struct caller caller = {.call = row->call, .node = 1};
+
+	machine_rule("silent on n1");
+	if (row->call == RUN)
+		submit(SMP_SET, leaf(1), &outcomes[0]);
+	begin(&caller);
+	assert_int_equal(polls(), 1);
+	row->end();
+	end(&caller, row->result);
+	assert_in_range(machine_us(), 0, 10);
+	assert_int_equal(polls(), 1);
+	assert_int_equal(row->call == RUN ? -outcomes[0].error : caller.error, row->error);
+}
+
+TEST_ROWS(end_leader, end_rows);
+
+TEST(an_earlier_timer_of_another_thread_s_request_wakes_the_leader)
+{
+	struct caller runner = {.call = RUN};
+	ib_rpc_t rpc = rpc_of(SMP_GET);
+
+	learn_nodes();
+	machine_rule("silent on n1");
+	submit(SMP_SET, leaf(1), &outcomes[0]);
+	begin(&runner);
+	rpc.timeout = 20;
+	submit_with(async, rpc, leaf(1), note, &outcomes[1]);
+	machine_pass(40 * MS);
+	assert_int_equal(outcomes[1].error, -ETIMEDOUT);
+	assert_in_range(outcomes[1].at, 20 * MS, 30 * MS);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
+	end(&runner, 2);
+	assert_in_range(polls(), 2, 10);
+}
+
+static void *submit_to_n1(void *engine)
+{
+	static struct outcome outcome;
+	ib_rpc_t rpc = rpc_of(SMP_SET);
+
+	rpc.timeout = 200;
+	submit_with(engine, rpc, leaf(1), note, &outcome);
+	return NULL;
+}
+
+/*
+ * A thread waits, because its request is queued after a request of another engine, which has no
+ * timer yet: it is being written. No thread runs the other engine.
+ */
+TEST(the_timer_of_a_request_wakes_the_thread_of_the_next_request)
+{
+	static const enum call calls[] = {ASK, RUN};
+
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1);
+	for (int i = 0; i < 2; i++) {
+		struct mad_async *first = mad_async_create(port);
+		struct caller behind = {.call = calls[i], .node = 1};
+		int64_t begun = machine_us();
+		pthread_t submitter;
+
+		machine_rule("silent on n1");
+		machine_slow_call(MACHINE_WRITE, 50 * MS);
+		submitter = start(submit_to_n1, first);
+		settle();
+		machine_slow_call(MACHINE_WRITE, 0);
+		if (calls[i] == RUN)
+			submit(SMP_SET, leaf(1), &outcomes[0]);
+		begin(&behind);
+		machine_pass(100 * MS);
+		machine_rule("clear");
+		join(submitter);
+		end(&behind, 1);
+		assert_in_range(behind.at - begun, 200 * MS, 300 * MS);
+		mad_async_free(first);
+	}
+}
+
+/* --- handing over the lead ------------------------------------------------------ */
+
+static void note_slowly(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	machine_pass(50 * MS);
+	note(engine, reply, arg);
+}
+
+/* Meanwhile others wait, and do not know that no thread polls. */
+TEST(a_leader_that_calls_back_leaves_its_place)
+{
+	for (int follows = 0; follows < 2; follows++) {
+		struct caller runner = {.call = RUN}, call = asker(2), leader = asker(3);
+		int64_t begun = machine_us();
+
+		slow_nodes("241");
+		if (follows)
+			begin(&leader);
+		submit_with(async, rpc_of(SMP_SET), leaf(1), note_slowly, &outcomes[0]);
+		begin(&runner);
+		begin(&call);
+		end(&call, 1);
+		assert_in_range(call.at - begun, 40 * MS, 40 * MS + 10);
+		end(&runner, 1);
+		assert_in_range(runner.at - begun, 70 * MS, 70 * MS + 10);
+		if (follows)
+			end(&leader, 1);
+	}
+}
+
+/* The leader's next request is sent after the response to the first one, which takes long. */
+TEST(a_leader_that_sends_leaves_its_place)
+{
+	struct caller runner = {.call = RUN}, call = asker(2);
+
+	slow_nodes("24");
+	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
+	submit(PMA_SET, leaf(1), &outcomes[0]);
+	submit(PMA_SET, leaf(1), &outcomes[1]);
+	begin(&runner);
+	begin(&call);
+	machine_slow_call(MACHINE_WRITE, 100 * MS);
+	end(&call, 1);
+	assert_in_range(call.at, 40 * MS, 40 * MS + 10);
+	end(&runner, 2);
+	machine_slow_call(MACHINE_WRITE, 0);
+}
+
+TEST(a_call_that_sends_its_next_attempt_leaves_its_place)
+{
+	for (int receives = 0; receives < 2; receives++) {
+		struct caller receiver = {.call = RECEIVE}, first = asker(1), second = asker(2);
+		int64_t begun = machine_us();
+
+		slow_nodes("04");
+		machine_rule("silent on n1");
+		mad_rpc_set_retries(port, 2);
+		first.rpc = second.rpc = rpc_of(SMP_SET);
+		first.rpc.timeout = 20;
+		if (receives)
+			begin(&receiver);
+		begin(&first);
+		begin(&second);
+		machine_slow_call(MACHINE_WRITE, 60 * MS);
+		machine_rule("clear");
+		slow_nodes("14");
+		end(&second, 1);
+		assert_in_range(second.at - begun, 40 * MS, 40 * MS + 10);
+		end(&first, 1);
+		assert_int_equal(machine_requests("n1"), 2 + 2 * receives);
+		machine_slow_call(MACHINE_WRITE, 0);
+		if (receives) {
+			send_request(1, 0);
+			end(&receiver, 1);
+		}
+	}
+}
+
+/* The response to one thread's request lets another thread's request be sent. */
+TEST(a_receiver_that_leads_lets_others_send)
+{
+	struct caller receiver = {.call = RECEIVE}, call = asker(2);
+
+	slow_nodes("11");
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 1);
+	begin(&receiver);
+	submit(SMP_SET, leaf(1), &outcomes[0]);
+	begin(&call);
+	assert_int_equal(machine_requests("n2"), 0);
+	end(&call, 1);
+	assert_in_range(call.at, 20 * MS, 20 * MS + 10);
+	send_request(1, 0);
+	end(&receiver, 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
+}
+
+/* Neither for those that wait for the rate. */
+TEST(a_receiver_is_not_woken_for_requests_of_others)
+{
+	struct caller receiver = {.call = RECEIVE};
+	unsigned before;
+
+	mad_port_set(port, MAD_PORT_RATE, 1);
+	begin(&receiver);
+	before = polls();
+	for (int i = 0; i < 3; i++)
+		submit(SMP_SET, leaf(1), &outcomes[i]);
+	machine_pass(500 * MS);
+	assert_true(stats_of(async).queued > 0);
+	assert_in_range(polls() - before, 0, 1);
+	send_request(1, 0);
+	end(&receiver, 1);
+}
+
+/* A run that calls back sends nothing: another thread does, as soon as the window opens. */
+TEST(a_queued_call_does_not_wait_for_a_callback)
+{
+	struct caller receiver = {.call = RECEIVE}, calls[] = {asker(1), asker(2)};
+	struct caller runner = {.call = RUN};
+
+	slow_nodes("311");
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 1);
+	begin(&receiver);
+	begin(&calls[0]);
+	begin(&calls[1]);
+	submit_with(async, rpc_of(PMA_SET), leaf(3), note_slowly, &outcomes[0]);
+	/* this engine's next ones are sent after its callback */
+	submit(SMP_SET, leaf(4), &outcomes[1]);
+	begin(&runner);
+	end(&calls[1], 1);
+	assert_in_range(calls[1].at, 40 * MS, 40 * MS + 10);
+	end(&runner, 2);
+	end(&calls[0], 1);
+	send_request(1, 0);
+	end(&receiver, 1);
+}
+
+/* A response may be read by another thread before the write of its request returns. */
+TEST(while_one_thread_writes_others_go_on)
+{
+	struct caller receiver = {.call = RECEIVE}, slow = asker(1), quick = asker(2);
+	struct mad_async *engine = mad_async_create(port);
+	struct caller runner = {.call = RUN, .engine = engine};
+	pthread_t submitter;
+
+	for (int receives = 0; receives < 2; receives++) {
+		if (receives)
+			begin(&receiver);
+		machine_slow_call(MACHINE_WRITE, 50 * MS);
+		begin(&slow);
+		machine_slow_call(MACHINE_WRITE, 0);
+		begin(&quick);
+		assert_true(quick.ended);
+		assert_false(slow.ended);
+		end(&quick, 1);
+		end(&slow, 1);
+	}
+	/* an engine's end waits for what is being written: its buffer is in use */
+	machine_slow_call(MACHINE_WRITE, 50 * MS);
+	submitter = start(submit_to_n1, engine);
+	settle();
+	machine_slow_call(MACHINE_WRITE, 0);
+	assert_int_equal(mad_async_cancel(engine, MAD_ASYNC_ALL), 0);
+	begin(&runner);
+	assert_false(runner.ended);
+	end(&runner, 1);
+	join(submitter);
+	machine_slow_call(MACHINE_WRITE, 50 * MS);
+	submitter = start(submit_to_n1, engine);
+	settle();
+	machine_slow_call(MACHINE_WRITE, 0);
+	mad_async_free(engine);
+	join(submitter);
+	send_request(1, 0);
+	end(&receiver, 1);
+}
+
+/* --- waiting for another thread ------------------------------------------------- */
+
+static void *destroy(void *engine)
+{
+	mad_async_free(engine);
+	return NULL;
+}
+
+/* A thread that waits for another one's callback does so until its time, or the end. */
+TEST(a_thread_waits_while_another_one_calls_back)
+{
+	struct caller runner = {.call = RUN}, waiter = {.call = RUN};
+	pthread_t destroyer;
+
+	for (int destroys = 0; destroys < 2; destroys++) {
+		submit_with(async, rpc_of(SMP_SET), leaf(1), note_slowly, &outcomes[0]);
+		begin(&runner);
+		assert_int_equal(mad_async_wait(async, 0), -ETIMEDOUT);
+		assert_int_equal(mad_async_wait(async, 20), -ETIMEDOUT);
+		assert_int_equal(mad_async_process(async), 0);
+		begin(&waiter);
+		assert_false(waiter.ended);
+		if (destroys) {
+			destroyer = start(destroy, async);
+			settle();
+			assert_true(waiter.ended);
+			assert_false(runner.ended);
+		}
+		end(&waiter, 0);
+		end(&runner, 1);
+	}
+	join(destroyer);
+	async = NULL;
+}
+
+/* A thread that is late out of its poll: others read meanwhile, and nothing is judged late. */
+TEST(others_read_while_the_leader_does_not_run)
+{
+	struct caller receiver = {.call = RECEIVE}, call = asker(2), runner = {.call = RUN};
+
+	for (int i = 0; i < 2; i++) {
+		machine_slow_call(MACHINE_POLL, 400 * MS);
+		begin(&receiver);
+		send_request(1, 0);
+		settle(); /* the leader has its message, and is still in its poll */
+		mad_rpc_set_timeout(port, 100);
+		slow_nodes("55");
+		if (i) {
+			submit(SMP_GET, leaf(1), &outcomes[0]);
+			machine_pass(60 * MS);
+			assert_int_equal(mad_async_process(async), 1);
+			assert_int_equal(outcomes[0].error, 0);
+		} else {
+			submit(SMP_GET, leaf(1), &outcomes[0]);
+			begin(&runner);
+			call.rpc = rpc_of(SMP_GET);
+			begin(&call);
+			end(&call, 1);
+			end(&runner, 1);
+			assert_int_equal(outcomes[0].error, 0);
+		}
+		machine_slow_call(MACHINE_POLL, 0);
+		end(&receiver, 1);
+		assert_int_equal(stats_of(async).retried, 0);
+	}
+}
+
+/* --- cancelling threads --------------------------------------------------------- */
+
+TEST(a_thread_is_cancelled_after_its_call)
+{
+	for (int i = 0; i < 2 * CALLS; i++) {
+		struct caller caller = {.call = (enum call)(i / 2), .node = 1};
+		struct caller leader = asker(2);
+		void *result;
+
+		slow_nodes("24");
+		if (i % 2)
+			begin(&leader);
+		if (caller.call == RUN)
+			submit(SMP_SET, leaf(1), &outcomes[0]);
+		send_request(1, caller.call == RECEIVE ? 20 * MS : SECOND * 1000);
+		begin(&caller);
+		assert_int_equal(pthread_cancel(caller.thread), 0);
+		settle();
+		assert_false(caller.ended);
+		assert_int_equal(pthread_join(caller.thread, &result), 0);
+		assert_ptr_equal(result, PTHREAD_CANCELED);
+		assert_true(caller.ended);
+		assert_int_equal(caller.result, 1);
+		if (i % 2)
+			end(&leader, 1);
+	}
+}
+
+/* A hook that is a cancellation point; read, write and poll are, too. */
+static void log_cancellably(enum umad_log_level level, const char *text, void *arg)
+{
+	(void)level;
+	(void)text;
+	(void)arg;
+	pthread_testcancel();
+}
+
+static void note_cancellably(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	note(engine, reply, arg);
+	pthread_testcancel();
+}
+
+static ib_rpc_t tested;
+
+static void call_rpc(void)
+{
+	uint8_t data[MACHINE_MAD] = {0};
+	ib_portid_t to = {.lid = (int)leaf(1)};
+	ib_rpc_t rpc = tested;
+
+	mad_rpc(port, &rpc, &to, data, data);
+}
+
+static void call_message(void)
+{
+	ib_portid_t to = {.lid = (int)leaf(1)};
+	struct mad_message message;
+	ib_rpc_t rpc = tested;
+
+	if (!mad_rpc_message(port, &rpc, &to, NULL, 0, &message))
+		mad_message_free(&message);
+}
+
+static void call_send(void)
+{
+	uint8_t data[MACHINE_MAD] = {0};
+	ib_portid_t to = {.lid = (int)leaf(1)};
+	ib_rpc_t rpc = tested;
+
+	rpc.trid = 5;
+	mad_send_via(&rpc, &to, NULL, data, port);
+}
+
+static void call_respond(void)
+{
+	_Alignas(8) uint8_t umad[512] = {0};
+	ib_portid_t to = {.lid = (int)leaf(1)};
+	uint8_t *mad = umad_get_mad(umad);
+
+	mad[0] = mad[2] = 1;
+	mad[1] = VENDOR;
+	mad[3] = IB_MAD_METHOD_GET;
+	mad_respond_via(umad, &to, 0, port);
+}
+
+static void call_async(void)
+{
+	ib_portid_t to = {.lid = (int)leaf(1)};
+
+	mad_async_submit(async, &tested, &to, NULL, 0, note_cancellably, &outcomes[0], NULL);
+	mad_async_wait(async, -1);
+}
+
+static bool returned;
+
+static void *be_cancelled(void *arg)
+{
+	pthread_cancel(pthread_self());
+	(*(void (**)(void))arg)();
+	returned = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+static enum machine_verdict answer_with_status(struct machine_mad *mad, void *arg)
+{
+	(void)arg;
+	return mad->at_host ? MACHINE_PASS : machine_reply(mad, 0x1c, 0, NULL, 0);
+}
+
+TEST(a_cancelled_thread_returns_from_each_call)
+{
+	void (*calls[])(void) = {call_rpc, call_message, call_send, call_respond, call_async};
+	int state;
+
+	madrpc_show_errors(1);
+	umad_set_log_hook(log_cancellably, NULL);
+	/* succeeds, fails in write(), has a status, is of no registered class */
+	for (unsigned i = 0; i < 40; i++) {
+		pthread_t thread;
+		void *result;
+
+		tested = rpc_of(SMP_GET);
+		if (i % 4 == 1)
+			machine_fail(MACHINE_WRITE, 1, ENOMEM);
+		machine_on_arrival(i % 4 == 2 ? answer_with_status : NULL, NULL);
+		if (i % 4 == 3)
+			tested.mgtclass = 0x2f;
+		returned = false;
+		ibdebug = i >= 20;
+		thread = start(be_cancelled, &calls[i / 4 % 5]);
+		assert_int_equal(pthread_join(thread, &result), 0);
+		assert_ptr_equal(result, PTHREAD_CANCELED);
+		if (!returned)
+			fail_msg("call %u", i);
+		machine_fail(MACHINE_WRITE, 0, 0);
+	}
+	ibdebug = 0;
+	madrpc_show_errors(0);
+	umad_set_log_hook(NULL, NULL);
+	/* a call disables cancellation for its duration only, and never enables it */
+	for (int i = 0; i < 2; i++) {
+		int disabled = i ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE;
+
+		pthread_setcancelstate(disabled, &state);
+		call_rpc();
+		pthread_setcancelstate(disabled, &state);
+		assert_int_equal(state, disabled);
+		call_async();
+		pthread_setcancelstate(disabled, &state);
+		assert_int_equal(state, disabled);
+	}
+}
+
+/* --- signals and stops ---------------------------------------------------------- */
+
+static void be_interrupted(int number)
+{
+	(void)number;
+}
+
+TEST(a_signal_ends_the_receiver_that_leads_alone)
+{
+	struct sigaction action = {.sa_handler = be_interrupted}, before;
+	struct caller leader = {.call = RECEIVE}, follower = {.call = RECEIVE};
+	struct caller call = asker(1), runner = {.call = RUN};
+
+	sigaction(SIGUSR1, &action, &before);
+	slow_nodes("11");
+	machine_fail(MACHINE_POLL, 1, EINTR);
+	begin(&leader);
+	fail_with(&leader, EINTR);
+	begin(&leader);
+	begin(&follower);
+	machine_fail(MACHINE_POLL, 1, EINTR);
+	begin(&call);
+	submit(SMP_SET, leaf(2), &outcomes[0]);
+	begin(&runner);
+	pthread_kill(follower.thread, SIGUSR1);
+	pthread_kill(call.thread, SIGUSR1);
+	pthread_kill(runner.thread, SIGUSR1);
+	end(&call, 1);
+	end(&runner, 1);
+	assert_false(follower.ended);
+	if (leader.ended)
+		fail_with(&leader, EINTR);
+	send_request(1, 0);
+	send_request(2, 0);
+	end(&follower, 1);
+	if (leader.error != EINTR)
+		end(&leader, 1);
+	sigaction(SIGUSR1, &before, NULL);
+}
+
+static void submit_some(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		submit(SMP_SET, leaf(1 + i % 8), &outcomes[i]);
+}
+
+static void expect_all(unsigned count, int error)
+{
+	for (unsigned i = 0; i < count; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error, error);
+	}
+}
+
+TEST(a_wait_ends_with_the_last_request_or_its_time)
+{
+	static const int timeouts[] = {-1, 0, 5000};
+
+	for (int i = 0; i < 3; i++) {
+		memset(outcomes, 0, sizeof(outcomes));
+		assert_int_equal(mad_async_wait(async, timeouts[i]), 0);
+		submit_some(8);
+		settle();
+		assert_int_equal(mad_async_wait(async, timeouts[i]), 8);
+		expect_all(8, 0);
+	}
+	memset(outcomes, 0, sizeof(outcomes));
+	machine_rule("slow 100ms");
+	machine_rule("slow 10ms on n1");
+	submit_some(8);
+	assert_int_equal(mad_async_wait(async, 0), -ETIMEDOUT);
+	assert_int_equal(polls(), 0);
+	assert_int_equal(mad_async_wait(async, 30), -ETIMEDOUT);
+	assert_in_range(machine_us(), 30 * MS, 31 * MS);
+	expect_all(1, 0);
+	assert_int_equal(outcomes[1].calls, 0);
+	assert_int_equal(stats_of(async).in_flight, 7);
+	assert_int_equal(mad_async_wait(async, 1000), 7);
+	assert_in_range(machine_us(), 100 * MS, 101 * MS);
+	assert_int_equal(mad_async_wait(NULL, 0), -EINVAL);
+	assert_int_equal(mad_async_cancel(NULL, MAD_ASYNC_ALL), -EINVAL);
+	mad_async_stop(NULL);
+}
+
+static int inner;
+
+static void wait_in_callback(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	note(engine, reply, arg);
+	inner = mad_async_wait(engine, 0);
+}
+
+static void stop_in_callback(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	note(engine, reply, arg);
+	mad_async_stop(engine);
+}
+
+static void cancel_in_callback(struct mad_async *engine, const struct mad_reply *reply,
+			       void *arg)
+{
+	note(engine, reply, arg);
+	inner = mad_async_cancel(engine, MAD_ASYNC_ALL);
+}
+
+TEST(callbacks_stop_and_cancel_their_engine)
+{
+	submit_with(async, rpc_of(SMP_SET), leaf(1), wait_in_callback, &outcomes[0]);
+	assert_int_equal(mad_async_wait(async, -1), 1);
+	assert_int_equal(inner, -EDEADLK);
+	/* after a stop no callback begins */
+	for (int i = 1; i < 4; i++)
+		submit_with(async, rpc_of(SMP_SET), leaf(1), stop_in_callback, &outcomes[i]);
+	for (unsigned i = 1; i < 4; i++) {
+		assert_int_equal(mad_async_wait(async, -1), -EINTR);
+		expect_all(i + 1, 0);
+		assert_int_equal(outcomes[i + 1].calls, 0);
+	}
+	assert_int_equal(mad_async_wait(async, -1), 0);
+	slow_nodes("11111111");
+	memset(outcomes, 0, sizeof(outcomes));
+	submit_some(40);
+	submit_with(async, rpc_of(SMP_SET), machine_lid("sm"), cancel_in_callback,
+		    &outcomes[50]);
+	assert_int_equal(mad_async_wait(async, -1), 41);
+	assert_int_equal(inner, 0);
+	assert_int_equal(outcomes[50].error, 0);
+	expect_all(40, -ECANCELED);
+}
+
+TEST(a_stop_before_a_run_ends_that_run_alone)
+{
+	submit_some(8);
+	mad_async_stop(async);
+	mad_async_stop(async);
+	assert_int_equal(mad_async_wait(async, -1), -EINTR);
+	assert_int_equal(outcomes[0].calls, 0);
+	mad_async_stop(async);
+	settle();
+	assert_int_equal(mad_async_process(async), 8); /* an event loop goes on */
+	assert_int_equal(mad_async_wait(async, 5000), -EINTR);
+	assert_int_equal(mad_async_wait(async, 5000), 0);
+	/* nor does it keep an engine from being destroyed, nor stop one at its address */
+	mad_async_stop(async);
+	mad_async_free(async);
+	async = mad_async_create(port);
+	assert_int_equal(mad_async_wait(async, -1), 0);
+}
+
+/* Those that poll, and those that sleep while another thread polls or a call does. */
+static void stop_runs(void)
+{
+	struct caller call = asker(1), runners[4];
+	unsigned before;
+
+	learn_nodes();
+	machine_rule("slow 10s");
+	for (int calls = 0; calls < 2; calls++) {
+		int64_t begun;
+
+		if (calls)
+			begin(&call);
+		submit(SMP_SET, leaf(2), &outcomes[calls]);
+		for (int i = 0; i < 4; i++) {
+			runners[i] = (struct caller){.call = RUN};
+			begin(&runners[i]);
+		}
+		begun = machine_us();
+		mad_async_stop(async);
+		for (int i = 0; i < 4; i++) {
+			end(&runners[i], -EINTR);
+			assert_in_range(runners[i].at - begun, 0, 100 * MS);
+		}
+	}
+	/* the thread that polls is left alone */
+	settle();
+	before = polls();
+	machine_pass(90 * MS);
+	assert_in_range(polls() - before, 0, 1);
+	end(&call, 1);
+	assert_int_equal(mad_async_wait(async, -1), 2);
+}
+
+TEST(a_stop_ends_the_runs_of_all_threads)
+{
+	stop_runs();
+}
+
+TEST_WITH(a_stop_ends_runs_on_a_handle_that_is_no_descriptor, high_setup, close_engine)
+{
+	stop_runs();
+}
+
+TEST(cancelling_all_is_for_one_engine_and_all_threads)
+{
+	struct mad_async *other = mad_async_create(port);
+	struct caller runner = {.call = RUN};
+
+	machine_rule("slow 10ms");
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 4);
+	submit_some(40);
+	submit_with(other, rpc_of(SMP_SET), leaf(1), note, &outcomes[50]);
+	begin(&runner);
+	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
+	end(&runner, 40);
+	expect_all(40, -ECANCELED);
+	assert_int_equal(mad_async_wait(other, -1), 1);
+	assert_int_equal(outcomes[50].error, 0);
+	mad_async_free(other);
+}
+
+static volatile sig_atomic_t signals, wrong_errno;
+
+static void stop_by_signal(int number)
+{
+	(void)number;
+	signals++;
+	errno = EXDEV;
+	mad_async_stop(async);
+	wrong_errno |= errno != EXDEV;
+}
+
+/* In the thread that moves a packet, in the midst of a call. */
+static enum machine_verdict raise_signal(struct machine_mad *mad, void *arg)
+{
+	(void)mad;
+	(void)arg;
+	raise(SIGUSR1);
+	return MACHINE_PASS;
+}
+
+TEST(a_signal_handler_may_stop_a_run)
+{
+	struct sigaction action = {.sa_handler = stop_by_signal}, before;
+	int stopped = 0, ret;
+
+	signals = 0;
+	sigaction(SIGUSR1, &action, &before);
+	machine_on_arrival(raise_signal, NULL);
+	for (int i = 0; i < 20; i++) {
+		if (i == 10)
+			machine_rule("slow 5ms");
+		submit_some(8);
+		while ((ret = mad_async_wait(async, -1)) == -EINTR)
+			stopped++;
+		assert_in_range(ret, 0, 8);
+	}
+	machine_on_arrival(NULL, NULL);
+	assert_int_equal(stats_of(async).completed, 160);
+	assert_in_range(signals, 320, 640);
+	assert_in_range(stopped, 20, 640);
+	assert_false(wrong_errno);
+	sigaction(SIGUSR1, &before, NULL);
+}
+
+/* --- handles that are no descriptors -------------------------------------------- */
+
+/* The leader cannot be woken, and looks up; only one thread at a time uses the handle. */
+TEST_WITH(threads_on_a_simulator_s_handle_get_their_responses, high_setup, close_engine)
+{
+	struct caller calls[4], receivers[2] = {{.call = RECEIVE}, {.call = RECEIVE}};
+	struct caller runner = {.call = RUN}, late = asker(8);
+	unsigned reads;
+
+	slow_nodes("12345678");
+	begin(&receivers[0]);
+	reads = machine_calls(MACHINE_READ);
+	submit(SMP_SET, leaf(1), &outcomes[0]);
+	machine_pass(5 * MS);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(machine_calls(MACHINE_READ), reads);
+	begin(&runner);
+	for (unsigned i = 0; i < 4; i++) {
+		calls[i] = asker(1 + i);
+		begin(&calls[i]);
+	}
+	begin(&receivers[1]);
+	for (int i = 0; i < 4; i++)
+		end(&calls[i], 1);
+	end(&runner, 1);
+	/* the follower's time is over long before the leader looks up */
+	late.rpc = rpc_of(SMP_SET);
+	late.rpc.timeout = 20;
+	begin(&late);
+	fail_with(&late, ETIMEDOUT);
+	submit(SMP_SET, leaf(1), &outcomes[0]);
+	begin(&runner);
+	mad_async_cancel(async, MAD_ASYNC_ALL);
+	end(&runner, 1);
+	close_port();
+	for (int i = 0; i < 2; i++)
+		fail_with(&receivers[i], ECANCELED);
+}
+
+/* --- the end of a port ---------------------------------------------------------- */
+
+static const struct crowd_row {
+	const char *behaviour;
+	void (*end)(void);
+	int error;
+	bool high, receiver_leads;
+} crowd_rows[] = {
+	{"a_port_that_is_closed_lets_everybody_go", close_port, ECANCELED, false, false},
+	{"a_port_that_is_closed_lets_a_receiver_go", close_port, ECANCELED, false, true},
+	{"a_device_that_goes_lets_everybody_go", remove_device, ENODEV, false, false},
+	{"a_device_that_goes_lets_a_receiver_go", remove_device, ENODEV, false, true},
+	{"a_handle_that_is_closed_lets_everybody_go", close_port, ECANCELED, true, false},
+	{"a_handle_that_goes_lets_everybody_go", remove_device, ENODEV, true, true},
+};
+
+static void end_crowd(const struct crowd_row *row)
+{
+	struct caller calls[8], receivers[2] = {{.call = RECEIVE}, {.call = RECEIVE}};
+	struct caller runner = {.call = RUN};
+	int64_t begun;
+
+	if (row->high) {
+		close_engine();
+		high_setup();
+	}
+	receivers[1].timeout = 60000;
+	for (unsigned i = 1; i <= 8; i++)
+		machine_rule("silent on n%u", i);
+	if (row->receiver_leads)
+		begin(&receivers[0]);
+	for (unsigned i = 0; i < 8; i++) {
+		calls[i] = asker(i + 1);
+		calls[i].rpc = rpc_of(i & 1 ? SMP_SET : SMP_GET);
+		begin(&calls[i]);
+	}
+	submit_some(8);
+	begin(&runner);
+	if (!row->receiver_leads)
+		begin(&receivers[0]);
+	begin(&receivers[1]);
+	begun = machine_us();
+	row->end();
+	for (int i = 0; i < 8; i++) {
+		fail_with(&calls[i], row->error);
+		assert_in_range(calls[i].at - begun, 0, row->high ? 100 * MS : 0);
+	}
+	for (int i = 0; i < 2; i++)
+		fail_with(&receivers[i], row->error);
+	end(&runner, 8);
+	expect_all(8, -row->error);
+}
+
+TEST_ROWS(end_crowd, crowd_rows);
+
+TEST(an_engine_may_end_while_another_thread_runs_it)
+{
+	struct caller runner = {.call = RUN};
+
+	machine_rule("slow 10ms");
+	submit_some(8);
+	begin(&runner);
+	mad_async_free(async);
+	end(&runner, 8);
+	expect_all(8, -ECANCELED);
+	async = NULL;
+}
+
+/* --- many ----------------------------------------------------------------------- */
+
+enum {
+	SUBMITTERS = 4,
+	EACH = 200
+};
+
+static struct outcome many[SUBMITTERS * EACH];
+static unsigned inside, at_once, made;
+
+static void be_alone(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	at_once += inside++ != 0;
+	machine_pass(made % 7 == 0 ? 100 : 0);
+	note(engine, reply, arg);
+	inside--;
+	made++;
+}
+
+static void *submit_each(void *arg)
+{
+	struct outcome *outcome = arg;
+
+	for (unsigned i = 0; i < EACH; i++) {
+		submit_with(async, rpc_of(i & 1 ? SMP_SET : SMP_GET), leaf(1 + i % 8), be_alone,
+			    &outcome[i]);
+		if (i % 32 == 0)
+			machine_pass(100);
+	}
+	return NULL;
+}
+
+static void *process_all(void *arg)
+{
+	struct pollfd fd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+
+	while (made < SUBMITTERS * EACH)
+		if (arg) {
+			mad_async_wait(async, 5);
+			machine_pass(50);
+		} else {
+			poll(&fd, 1, 5);
+			mad_async_process(async);
+		}
+	return NULL;
+}
+
+/* Some submit, some run, some have an event loop, some make calls, one receives. */
+TEST(any_number_of_threads_share_an_engine)
+{
+	pthread_t submitters[SUBMITTERS], processors[4];
+	struct caller call = asker(8), receiver = {.call = RECEIVE};
+
+	memset(many, 0, sizeof(many));
+	inside = at_once = made = 0;
+	machine_rule("slow 300us");
+	machine_rule("reorder 20%% 1ms");
+	begin(&receiver);
+	for (int i = 0; i < SUBMITTERS; i++)
+		submitters[i] = start(submit_each, many + i * EACH);
+	for (int i = 0; i < 4; i++)
+		processors[i] = start(process_all, i & 1 ? many : NULL);
+	for (int i = 0; i < 20; i++) {
+		begin(&call);
+		end(&call, 1);
+	}
+	for (int i = 0; i < SUBMITTERS; i++)
+		join(submitters[i]);
+	for (int i = 0; i < 4; i++)
+		join(processors[i]);
+	assert_int_equal(at_once, 0);
+	for (unsigned i = 0; i < SUBMITTERS * EACH; i++) {
+		assert_int_equal(many[i].calls, 1);
+		assert_int_equal(many[i].error, 0);
+		if (i % EACH % 2 == 0)
+			assert_true(many[i].guid == guid_of_leaf(1 + i % EACH % 8));
+	}
+	send_request(1, 0);
+	end(&receiver, 1);
+}
+
+/* --- fork ----------------------------------------------------------------------- */
+
+/* ThreadSanitizer supports no threads in a child. */
+#ifndef __SANITIZE_THREAD__
+
+static int child_that_has_lost_the_port(void)
+{
+	uint8_t data[MACHINE_MAD] = {0}, umad[1024] = {0};
+	ib_portid_t to = {.lid = (int)leaf(1)};
+	struct mad_async_stats stats;
+	ib_rpc_t rpc = rpc_of(SMP_SET);
+
+	EXPECT(mad_async_submit(async, &rpc, &to, data, 1, note, NULL, NULL) == -ECANCELED);
+	mad_async_stop(async);
+	EXPECT(mad_async_process(async) == -ECANCELED);
+	EXPECT(mad_async_wait(async, 0) == -ECANCELED);
+	EXPECT(mad_async_wait(async, -1) == -ECANCELED);
+	EXPECT(mad_async_cancel(async, 1) == -ECANCELED);
+	EXPECT(mad_async_cancel(async, MAD_ASYNC_ALL) == -ECANCELED);
+	EXPECT(mad_async_get_stats(async, &stats, sizeof(stats)) == -ECANCELED);
+	EXPECT(mad_async_poll_fd(async) == -ECANCELED);
+	EXPECT(mad_port_set(port, MAD_PORT_SMP_WINDOW, 1) == -ECANCELED);
+	EXPECT(mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1) == -ECANCELED);
+	EXPECT(mad_port_set(port, MAD_PORT_RATE, 1) == -ECANCELED);
+	EXPECT(!mad_rpc(port, &rpc, &to, data, data) && errno == ECANCELED);
+	EXPECT(mad_send_via(&rpc, &to, NULL, data, port) == -1 && errno == ECANCELED);
+	EXPECT(!mad_receive_via(umad, 0, port) && errno == ECANCELED);
+	EXPECT(!mad_async_create(port) && errno == ECANCELED);
+	mad_async_stop(async);
+	mad_async_free(async);
+	mad_rpc_close_port(port);
+	return 0;
+}
+
+/* Whatever the thread of the parent does in a call; the parent goes on. */
+TEST(while_threads_are_in_calls_the_port_is_lost_in_a_child)
+{
+	for (int i = 0; i < CALLS + 2; i++) {
+		struct caller caller = {.call = i < CALLS ? (enum call)i : RUN, .node = 1};
+
+		slow_nodes("1");
+		if (i == CALLS + 1) { /* in a write */
+			caller.call = ASK;
+			machine_slow_call(MACHINE_WRITE, 10 * MS);
+		} else if (i == CALLS) { /* in a callback */
+			machine_rule("slow 0us");
+			submit_with(async, rpc_of(SMP_SET), leaf(1), note_slowly, &outcomes[0]);
+		} else if (i == RUN) {
+			submit(SMP_SET, leaf(1), &outcomes[0]);
+		}
+		begin(&caller);
+		machine_slow_call(MACHINE_WRITE, 0);
+		run_in_child(child_that_has_lost_the_port);
+		if (i == RECEIVE)
+			send_request(1, 0);
+		end(&caller, 1);
+	}
+}
+
+static int child_with_threads(void)
+{
+	struct caller calls[8], runner = {.call = RUN};
+
+	machine_rule("slow 1ms");
+	for (unsigned i = 0; i < 8; i++) {
+		calls[i] = asker(i + 1);
+		calls[i].rpc = rpc_of(i & 1 ? SMP_SET : SMP_GET);
+		begin(&calls[i]);
+	}
+	for (int i = 0; i < 8; i++) {
+		pthread_join(calls[i].thread, NULL);
+		EXPECT(calls[i].result == 1);
+	}
+	/* the engine is the child's, too: its threads are woken by cancelling and stops */
+	EXPECT(mad_async_process(async) == 0);
+	for (int i = 0; i < 3; i++) {
+		machine_rule("slow 1s");
+		submit(SMP_SET, leaf(1), &outcomes[0]);
+		if (i == 2)
+			begin(&calls[0]);
+		begin(&runner);
+		EXPECT(!runner.ended);
+		if (i)
+			mad_async_stop(async);
+		else
+			mad_async_cancel(async, MAD_ASYNC_ALL);
+		EXPECT(join(runner.thread) == 0 && runner.result == (i ? -EINTR : 1));
+	}
+	pthread_join(calls[0].thread, NULL);
+	mad_async_free(async);
+	mad_rpc_close_port(port);
+	return 0;
+}
+
+/* The child's descriptor has number 0. */
+static int child_without_stdin(void)
+{
+	close(0);
+	return child_with_threads();
+}
+
+TEST(a_child_may_begin_with_many_threads)
+{
+	run_in_child(child_with_threads);
+	run_in_child(child_without_stdin);
+	assert_int_equal(mad_async_wait(async, -1), 0);
+}
+
+static pid_t forked;
+
+static void fork_in_callback(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	note(engine, reply, arg);
+	forked = fork();
+	if (!forked)
+		submit(SMP_SET, leaf(3), &outcomes[2]);
+}
+
+static void end_child(bool good)
+{
+	if (__gcov_dump)
+		__gcov_dump();
+	_exit(!good);
+}
+
+static void expect_end_of_child(void)
+{
+	int status;
+
+	assert_int_equal(waitpid(forked, &status, 0), forked);
+	assert_int_equal(status, 0);
+}
+
+/* The thread that forks is in a call itself; the child goes on in that call. */
+TEST(a_callback_may_fork)
+{
+	struct caller call = asker(4);
+	int count;
+
+	slow_nodes("12");
+	submit_with(async, rpc_of(SMP_SET), leaf(1), fork_in_callback, &outcomes[0]);
+	submit(SMP_SET, leaf(2), &outcomes[1]);
+	machine_pass(15 * MS);
+	count = mad_async_process(async);
+	if (!forked) {
+		/* as one of several threads */
+		slow_nodes("1221");
+		begin(&call);
+		count += mad_async_wait(async, -1);
+		pthread_join(call.thread, NULL);
+		end_child(count == 3 && outcomes[1].error == -ECANCELED &&
+			  outcomes[2].calls == 1 && !outcomes[2].error && call.result == 1);
+	}
+	expect_end_of_child();
+	assert_int_equal(count, 1);
+	assert_int_equal(mad_async_wait(async, -1), 1);
+	assert_int_equal(outcomes[1].error, 0);
+}
+
+static void fork_beside_a_call(struct mad_async *engine, const struct mad_reply *reply,
+			       void *arg)
+{
+	struct caller call = asker(3);
+
+	note(engine, reply, arg);
+	forked = fork();
+	if (forked)
+		return;
+	call.rpc = rpc_of(SMP_SET);
+	end_child(!make_call(&call) && call.error == ECANCELED);
+}
+
+TEST(a_callback_may_not_fork_a_port_that_others_use)
+{
+	struct caller receiver = {.call = RECEIVE};
+
+	begin(&receiver);
+	submit_with(async, rpc_of(SMP_SET), leaf(1), fork_beside_a_call, &outcomes[0]);
+	while (!outcomes[0].calls) {
+		settle();
+		mad_async_process(async);
+	}
+	expect_end_of_child();
+	send_request(1, 0);
+	end(&receiver, 1);
+}
+
+#endif
