@@ -1,0 +1,994 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Which request is sent next, and when: turns of classes, engines, blocking calls and nodes;
+ * limits and the rate; BUSY; the end of requests wherever they are queued. And what is read:
+ * a response that is queued when its time is over came in time.
+ */
+
+#include "../heap_in_use.h"
+#include "scenario.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+FIXTURE(scenario_setup, scenario_teardown);
+
+/* --- turns ---------------------------------------------------------------------- */
+
+SCENARIO(classes_and_engines_take_turns_of_four_requests,
+	 "gmps 1; submit a100 a1 a2 a3 a4 a5 a6 a11s a12s a13s a14s a15s a21v a22v a23v"
+	 " a24v a25v; sent a100; gmps 100; sent a1 a2 a3 a4 a11s a12s a13s a14s"
+	 " a21v a22v a23v a24v a5 a6 a15s a25v",
+	 "gmps 1; submit a100 a1 a2 a3 a4 a5 a6 b60 b61; sent a100; gmps 100;"
+	 " sent a1 a2 a3 a4 b60 b61 a5 a6",
+	 /* one by one, too */
+	 "gmps 1; submit a100 a1 a2 a3 a4 a5 b60 b61; sent a100;"
+	 " respond a100 a1 a2 a3 a4 b60 b61; done a100 a1 a2 a3 a4 b60 b61;"
+	 " sent a1 a2 a3 a4 b60 b61 a5",
+	 /* SMPs have a window of their own */
+	 "gmps 1; submit a100 a1 a1m a2m; sent a100 a1m a2m");
+
+SCENARIO(a_blocking_call_waits_for_one_turn_of_an_engine,
+	 "gmps 1; submit a100 a1 a2 a3 a4 a5 a6; sent a100; unread a100; call x77;"
+	 " sent a1 a2 a3 a4 x77 a5");
+
+/* Also if there is room in the window by then. */
+SCENARIO(a_new_request_is_sent_after_those_that_are_queued,
+	 "rate 10; submit a1 a2 a3; sent a1; wait 250ms; submit a50; sent a2; pass "
+	 "100ms;"
+	 " sent a3; pass 100ms; sent a50",
+	 "gmps 1; submit a1 a2; sent a1; unread a1; receive; sent; submit a3; sent a2;"
+	 " respond a2; sent a3");
+
+/* The engine's requests fill the window. */
+SCENARIO(a_blocking_call_needs_no_thread_of_the_engine,
+	 "gmps 1; learn; dead 1; submit a1*5; sent a1; call x2; sent a1*3 x2 a1; "
+	 "done");
+
+/* --- windows -------------------------------------------------------------------- */
+
+SCENARIO(a_fixed_window_is_never_exceeded,
+	 "gmps 3; submit a1 a2 a3 a4 a5 a6; sent a1 a2 a3; queued 3; in-flight 3; completed 0;"
+	 " respond a1; sent a4; queued 2; in-flight 3; completed 1; respond a3; sent a5;"
+	 " respond a2; sent a6; queued 0; in-flight 3; completed 3; respond a4 a5; sent;"
+	 " in-flight 1; respond a6; in-flight 0; completed 6; done a1 a3 a2 a4 a5 a6");
+
+SCENARIO(smps_and_gmps_have_a_window_each,
+	 "smps 2; gmps 3; submit a1m a2m a3m a1 a2 a3 a4; sent a1m a2m a1 a2 a3");
+
+SCENARIO(a_window_that_is_raised_sends_at_once_and_in_order,
+	 "smps 2; submit a1m a2m a3m a4m a5m a6m; sent a1m a2m; smps 5; sent a3m a4m a5m;"
+	 " queued 1");
+
+SCENARIO(a_window_that_is_lowered_holds_what_is_queued,
+	 "gmps 5; submit a1 a2 a3 a4 a5 a6 a7; sent a1 a2 a3 a4 a5; gmps 2;"
+	 " respond a1 a2 a3; sent; respond a4; sent a6");
+
+SCENARIO(a_dead_node_holds_up_itself_alone,
+	 "gmps 4; limit 2; submit a1*6 a2 a3 a4 a5; sent a1 a1 a2 a3; respond a2 a3;"
+	 " sent a4 a5; respond a4 a5; sent; done a2 a3 a4 a5; queued 4");
+
+/* --- the rate ------------------------------------------------------------------- */
+
+SCENARIO(an_engine_wakes_up_when_the_rate_permits_it,
+	 "smps 1; rate 20; submit a1m a3; sent a1m; wakes 49; pass 1ms; sent a3",
+	 /* not for a window that is full, but when the response is late */
+	 "smps 1; rate 20; submit a1m a2m; sent a1m; wakes 100");
+
+SCENARIO(only_what_is_sent_counts_for_the_rate,
+	 "rate 10; submit a1 a2 a3m; sent a1; respond a1; pass 98ms; sent; pass 2ms;"
+	 " sent a3m; pass 98ms; sent; pass 2ms; sent a2",
+	 /* what was not used is lost but for a burst of a millisecond */
+	 "rate 5000; submit a1*10; sent a1*6; wait 1000ms; submit b1*10; sent a1*4 b1*2;"
+	 " pass 1ms; sent b1*5",
+	 "rate 1; submit a1 a2; rate 0; sent a1 a2");
+
+/* --- limits of nodes ------------------------------------------------------------ */
+
+SCENARIO(a_destination_has_a_limit,
+	 "limit 3; submit a1.1 a1.2 a1.3 a1.4 a1.5 a1.6; sent a1.1 a1.2 a1.3; queued 3;"
+	 " in-flight 3; respond a1.1; sent a1.4; respond a1.3 a1.2 a1.4; sent a1.5 a1.6;"
+	 " respond a1.5 a1.6; done a1.1 a1.3 a1.2 a1.4 a1.5 a1.6; in-flight 0");
+
+SCENARIO(an_unknown_destination_has_one_request_until_it_has_responded_to_some,
+	 "window 0; limit 0; submit a1*20; sent a1; respond a1; sent a1; respond a1; sent a1 "
+	 "a1");
+
+SCENARIO(a_limit_that_is_raised_sends_at_once_and_in_order,
+	 "limit 1; submit a1.1 a1.2 a1.3 a1.4; sent a1.1; limit 3; sent a1.2 a1.3; queued 1",
+	 "limit 1; submit a1*10; sent a1; limit 4; sent a1*3; respond a1; sent a1; limit 1;"
+	 " respond a1*3; sent; respond a1; sent a1");
+
+SCENARIO(a_limit_that_is_lowered_holds_what_is_queued,
+	 "limit 5; submit a1*7; sent a1*5; limit 2; respond a1*3; sent; respond a1; sent a1");
+
+SCENARIO(a_limit_may_be_lowered_before_it_was_of_use,
+	 "gmps 2; limit 1; submit a1.1 a1.2 a1.3 a1.4 a2; sent a1.1 a2; limit 15; sent;"
+	 " limit 1; gmps 100; sent; respond a2; sent; respond a1.1; sent a1.2; respond a1.2;"
+	 " sent a1.3; respond a1.3; sent a1.4; respond a1.4; all 0");
+
+/* --- turns at a node ------------------------------------------------------------ */
+
+SCENARIO(engines_and_classes_take_turns_at_a_node,
+	 "limit 1; submit a1*3 b1*3; sent a1; respond a1 a1 b1 a1 b1;"
+	 " sent a1 b1 a1 b1 b1",
+	 "limit 1; submit a1*3 a1v*2; sent a1; respond a1 a1 a1v a1; sent a1 a1v a1 a1v");
+
+SCENARIO(requests_that_waited_for_their_node_and_others_alternate,
+	 "limit 1; gmps 2; submit a1*5 a2 a3 a4 a5; sent a1 a2; limit 100; sent;"
+	 " gmps 100; sent a3 a1 a4 a1 a5 a1 a1");
+
+#define LEARN "submit a2 a3 a4 a5 a6 a7 a8 a9;"
+
+#define QUEUE                                                                              \
+	"sent a2 a3 a4 a5 a6 a7 a8 a9 a1; submit a9*4 a8*4 a7*4 a6*4 a5*4 a4*4 a3*4 a2*4 " \
+	"a1*6;"                                                                            \
+	"sent a9 a8 a7 a6 a5 a4 a3 a2 a1;"
+
+/* Many requests wait for each node; all places become free at once. */
+SCENARIO(a_quick_node_does_not_wait_for_each_of_the_others,
+	 LEARN "pass 900us; submit a1; pass 100us; respond a2 a3 a4 a5 a6 a7 a8 a9 a1;"
+	       "limit 1; " QUEUE "limit 100; among 12 5 a1",
+	 /* half as long as the others: it waits for them */
+	 LEARN "pass 500us; submit a1; pass 500us; respond a2 a3 a4 a5 a6 a7 a8 a9 a1;"
+	       "limit 1; " QUEUE "limit 100; among 12 2 a1",
+	 /* not known */
+	 LEARN "pass 1000us; respond a2 a3 a4 a5 a6 a7 a8 a9; submit a1; cancel a1;"
+	       "limit 1; " QUEUE "limit 100; among 12 2 a1");
+
+SCENARIO(a_slow_node_delays_others_by_one_request_at_a_time,
+	 "limit 1; gmps 2; submit a1*20 a2 a3 a4 a5 a6; sent a1 a2;"
+	 " respond a2 a3 a4 a5; sent a3 a4 a5 a6");
+
+SCENARIO(a_limit_may_fall_and_rise_again,
+	 /* it holds for those that are not sent yet */
+	 "limit 1; gmps 2; submit a1.1 a1.2 a1.3 a1.4 a1.5 a2 a3 a4 a5; sent a1.1 a2;"
+	 " limit 100; limit 3; sent; gmps 100; sent a3 a1.2 a4 a1.3 a5;"
+	 " respond a1.1; sent a1.4; respond a1.3; sent a1.5",
+	 "limit 1; gmps 2; submit a1*21 a2 a3 a4 a5 a6; sent a1 a2;"
+	 " limit 40; limit 2; limit 0; limit 20; limit 15; limit 0; limit 10; limit 30;"
+	 " limit 0; finish; all 0");
+
+SCENARIO(a_request_waits_for_one_to_its_node_that_was_resumed,
+	 "limit 1; gmps 2; submit a1.1 a1.2 a2; limit 2; submit a1.3; sent a1.1 a2;"
+	 " respond a2; sent a1.2; respond a1.2; sent a1.3");
+
+SCENARIO(a_late_request_keeps_its_place_at_the_node_if_the_limit_is_fixed,
+	 /* adaptive: the next one is sent, and the first one is not complete */
+	 "limit 0; learn; submit a1 a1; sent a1; pass 1ms; sent; pass 2ms; sent a1;"
+	 " queued 0; retried 0; done",
+	 "limit 1; learn; submit a1.1 a1.2; sent a1.1; pass 50ms; sent; queued 1;"
+	 " cancel a1.1; sent a1.2",
+	 "limit 1; learn; attempts 2; submit a1g.1 a1g.2; sent a1g.1; pass 4ms;"
+	 " sent a1g.1; queued 1; cancel a1g.1; sent a1g.2");
+
+SCENARIO(without_memory_to_queue_a_request_no_limit_holds,
+	 "limit 1; submit a1; starve; submit a2 a2; sent a1 a2 a2",
+	 "limit 1; submit a1; starve; submit a1; sent a1 a1; submit a1; sent;"
+	 " respond a1; sent; respond a1; sent a1; respond a1; done a1*3");
+
+/* --- retransmissions ------------------------------------------------------------ */
+
+SCENARIO(retransmissions_come_first,
+	 "learn; submit a1m; pass 500us; respond a1m; done a1m; sent a1m; smps 1;"
+	 " submit a1m a2m a3m; sent a1m; pass 2ms; sent a1m; retried 1",
+	 /* they wait for the window */
+	 "learn; smps 2; submit a1m; pass 1ms; submit a2m; sent a1m a2m; smps 1; pass 2500us;"
+	 " sent a1m; pass 2ms; sent a2m");
+
+/* One of their nodes may respond. */
+SCENARIO(in_a_silence_requests_that_were_never_sent_come_first,
+	 "learn; submit a1m a2m a3m a4m; pass 500us; respond a1m a2m a3m a4m;"
+	 " sent a1m a2m a3m a4m; smps 4; submit a1m a2m a3m a4m a5m a6m a7m a8m a9m;"
+	 " sent a1m a2m a3m a4m; wait 5ms; pass 28ms;"
+	 " among 5 0 a1m; among 5 0 a2m; among 5 0 a3m; among 5 0 a4m; among 14 2 a5m");
+
+SCENARIO(a_response_ends_what_is_queued_to_be_sent_again,
+	 "learn; rate 1; submit a1m; sent a1m; pass 20ms; respond a1m; done a1m;"
+	 " rate 0; pass 100ms; sent",
+	 /* after BUSY it pauses */
+	 "learn; rate 1; submit a1m; sent a1m; pass 20ms; busy a1m; "
+	 "done; rate 0; sent;"
+	 " pass 20ms; sent a1m");
+
+SCENARIO(a_packet_that_is_refused_leaves_the_window,
+	 "gmps 1; refuse; submit a1 a2; sent a1; respond a1; sent a2; done a1");
+
+/* --- BUSY ----------------------------------------------------------------------- */
+
+/* The pause lasts 10 to 15 ms. */
+SCENARIO(after_busy_a_request_gives_up_its_place,
+	 "limit 1; submit a1; sent a1; busy a1; pass 9ms; sent; pass 10ms; sent a1",
+	 /* requests of other flows are sent, those of its own wait */
+	 "limit 1; submit a1.1 a1.2 a1v b1; sent a1.1; busy a1.1; sent a1v; respond a1v;"
+	 " sent b1; respond b1; sent; pass 20ms; sent a1.1; respond a1.1; sent a1.2",
+	 /* also new ones, and although there are places */
+	 "limit 10; submit a1.1; sent a1.1; busy a1.1; submit a1.2 b1 a1v a2;"
+	 " sent b1 a1v a2; pass 20ms; sent a1.1 a1.2",
+	 "limit 10; submit a1.1 a1.2 a1.3; sent a1.1 a1.2 a1.3; busy a1.1 a1.2;"
+	 " submit a1.4; respond a1.3; sent; pass 20ms; queued 0",
+	 "limit 10; submit a1.1; sent a1.1; busy a1.1; call x1; sent x1",
+	 "limit 0; submit a1v a1; sent a1v; busy a1v; sent a1; respond a1; pass 20ms; sent a1v;"
+	 " respond a1v; done a1 a1v",
+	 /* the blocking call reads BUSY while it is queued for the node */
+	 "limit 1; submit a1v; sent a1v; unread-busy a1v; call x1; sent x1",
+	 /* it has one place afterwards */
+	 "limit 2; submit a1.1; sent a1.1; busy a1.1; pass 20ms; sent a1.1;"
+	 " submit a1.2 a1.3; sent a1.2; respond a1.1; sent a1.3",
+	 /* if there is no place, it is the next one */
+	 "limit 1; submit a1.1; sent a1.1; busy a1.1; submit b1.1 b1.2 a1.2; sent b1.1;"
+	 " pass 20ms; sent; respond b1.1; sent a1.1; respond a1.1; sent b1.2;"
+	 " respond b1.2; sent a1.2",
+	 /* whatever ends the pause */
+	 "limit 10; submit a1.1; sent a1.1; busy a1.1; submit a1.2; sent; cancel a1.1;"
+	 " sent a1.2; failed a1.1",
+	 "limit 10; submit a1.1; sent a1.1; busy a1.1; submit a1.2 b1; sent b1; end a;"
+	 " failed a1.1 a1.2; submit b1; sent b1");
+
+/* --- while a packet is written -------------------------------------------------- */
+
+/* --- blocking calls ------------------------------------------------------------- */
+
+/* --- the end of requests -------------------------------------------------------- */
+
+/* In flight, resumed, not looked at yet, and waiting for a node. */
+#define EVERYWHERE "limit 1; gmps 2; submit a1*21 a2 a3 a4 a5 a6 a7; limit 10;"
+
+SCENARIO(a_device_that_goes_completes_what_is_queued_anywhere, EVERYWHERE "remove; all ENODEV",
+	 "smps 1; submit a1m a2m a3m; remove; all ENODEV",
+	 /* what pauses after BUSY, and what waits for that */
+	 "limit 1; submit a1 a1 a1v b1; busy a1; remove; all ENODEV",
+	 "limit 10; submit a1; busy a1; submit a1 a1v; remove; all ENODEV",
+	 "submit a1; busy a1; remove; all ENODEV",
+	 /* what is to be sent again, or no rate permits */
+	 "learn; rate 1; submit a1m a2 a3; pass 20ms; remove; all ENODEV",
+	 "limit 1; submit a1*3; rate 1; busy a1; pass 20ms; remove; all ENODEV");
+
+SCENARIO(an_engine_that_ends_leaves_another_one_s_requests_queued,
+	 EVERYWHERE "submit b1 b30; done; end a; failed a1*21 a2 a3 a4 a5 a6 a7;"
+		    "finish; all 0");
+
+/* --- at random ------------------------------------------------------------------ */
+
+TEST(after_the_device_has_gone_nothing_is_written)
+{
+	uint8_t data[MACHINE_MAD] = {0};
+	ib_portid_t to = {.lid = (int)leaf(1)};
+	ib_rpc_t rpc = rpc_of(SMP_SET);
+	unsigned writes;
+
+	run_scenario("submit a1; sent a1; remove; all ENODEV");
+	writes = machine_calls(MACHINE_WRITE);
+	assert_fails_null(mad_rpc(port, &rpc, &to, data, data), ENODEV);
+	assert_int_equal(
+		mad_async_submit(play.engines[0], &rpc, &to, NULL, 0, note, NULL, NULL),
+		-ENODEV);
+	assert_int_equal(machine_calls(MACHINE_WRITE), writes);
+}
+
+static const char *child_text;
+
+static int run_child_text(void)
+{
+	play.in_child = true;
+	process_all();
+	run_scenario(child_text);
+	return 0;
+}
+
+static void expect_child(const char *text)
+{
+	child_text = text;
+	run_in_child(run_child_text);
+}
+
+TEST(what_is_queued_in_the_parent_is_not_queued_in_a_child)
+{
+	run_scenario(EVERYWHERE "sent a1 a2; limit 0; smps 1; submit a9m; sent a9m");
+	/* the sizes of windows and limits are its parent's; nothing is in flight */
+	expect_child("sent; all ECANCELED; limit 10; gmps 4; submit a1*3 a2*2 a1m a2m;"
+		     " sent a1*3 a2 a1m; finish; all 0");
+	run_scenario("finish; all 0; limit 10; submit a1 a1; sent a1 a1; busy a1; submit a1;"
+		     " queued 1");
+	/* nor does a pause hold up requests */
+	expect_child("all ECANCELED; sent; submit a1 b1; sent a1 b1; finish; all 0");
+	run_scenario("sent; finish; all 0");
+}
+
+/* --- several at once ------------------------------------------------------------ */
+
+/* Both windows open: 64 packets in each mad_async_process(). */
+TEST(both_windows_are_sent_in_turn)
+{
+	run_scenario("window 256; limit 1000; submit a1*256 a1m*256 a2*256 a2m*256;"
+		     " unread a1*256 a1m*256");
+	for (int i = 0; i < 20; i++)
+		run_scenario("receive");
+	run_scenario("queued 512");
+	for (unsigned round = 0; round < 4; round++) {
+		bool smps;
+
+		play.sent_count = 0;
+		assert_true(mad_async_process(play.engines[0]) >= 0);
+		machine_pass(0);
+		smps = play.requests[play.sent[0]].mad[1] == IB_SMI_CLASS;
+		run_scenario(smps ? "among 64 64 a2m" : "among 64 64 a2");
+		assert_int_equal(play.sent_count, 64);
+	}
+}
+
+/* A burst is what a millisecond allows. */
+TEST(no_more_are_sent_than_the_rate_and_a_burst)
+{
+	static const unsigned rates[] = {1, 7, 999, 1000, 1001, 30000, 123456, 300000};
+
+	run_scenario("window 4000; limit 4000; rate 1; submit a1 a2*4000; sent a1");
+	for (unsigned i = 0; i < 8; i++) {
+		/* as long as 500 packets take, and the millisecond of a burst */
+		int64_t us = rates[i] < 500 ? 1000000 : INT64_C(500000000) / rates[i];
+		unsigned least = (unsigned)(rates[i] * us / 1000000);
+		unsigned most = (unsigned)(rates[i] * (us + 1000) / 1000000);
+		unsigned before = play.sent_count;
+
+		mad_port_set(port, MAD_PORT_RATE, rates[i]);
+		for (int64_t end = machine_us() + us; machine_us() < end; machine_pass(50))
+			assert_int_equal(mad_async_process(play.engines[0]), 0);
+		assert_in_range(play.sent_count - before, least - least / 100, most + 1);
+	}
+	/* a blocking call may have to wait, too */
+	run_scenario("rate 0; finish; rate 1; submit b3; call x4; sent b3 x4");
+}
+
+static struct turns {
+	unsigned smps, longest, gmps; /* SMPs since the last GMP */
+} turns;
+
+static enum machine_verdict count_turns(struct machine_mad *mad, void *arg)
+{
+	(void)arg;
+	if (mad->at_host)
+		return MACHINE_PASS;
+	turns.smps = mad->bytes[1] == IB_SMI_CLASS ? turns.smps + 1 : 0;
+	turns.gmps += mad->bytes[1] != IB_SMI_CLASS;
+	if (turns.smps > turns.longest)
+		turns.longest = turns.smps;
+	return machine_reply(mad, 0, 0, NULL, 0);
+}
+
+/* There are always more queued SMPs than one call sends. */
+TEST(queued_smps_do_not_hold_gmps_up)
+{
+	static const unsigned windows[] = {0, 128, 64};
+	struct outcome any = {0};
+
+	machine_on_arrival(count_turns, NULL);
+	for (int i = 0; i < 3; i++) {
+		mad_port_set(port, MAD_PORT_SMP_WINDOW, windows[i]);
+		for (unsigned j = 0; j < 7000; j++)
+			submit_with(play.engines[0], rpc_of(j < 5000 ? SMP_GET : PMA_SET),
+				    leaf(1 + j % LEAVES), note, &any);
+		turns = (struct turns){0};
+		while (turns.gmps < 1900) {
+			assert_true(mad_async_process(play.engines[0]) >= 0);
+			machine_pass(0);
+		}
+		assert_in_range(turns.longest, 1, 200);
+		mad_async_wait(play.engines[0], -1);
+	}
+}
+
+static void *call_one_node(void *arg)
+{
+	uint8_t data[MACHINE_MAD] = {0};
+	ib_portid_t to = {.lid = (int)leaf(1)};
+	ib_rpc_t rpc = rpc_of(SMP_SET);
+	intptr_t count = 0;
+
+	(void)arg;
+	for (int i = 0; i < 50; i++)
+		count += mad_rpc(port, &rpc, &to, data, data) != NULL;
+	return (void *)count;
+}
+
+/* A call that gets a place at its destination is woken. */
+TEST(blocking_calls_to_one_node_take_turns)
+{
+	pthread_t threads[8];
+	int64_t begun;
+
+	machine_on_arrival(NULL, NULL);
+	machine_rule("slow 1ms on n1");
+	for (unsigned limit = 0; limit < 3; limit++) {
+		mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, limit);
+		begun = machine_us();
+		for (int i = 0; i < 8; i++)
+			threads[i] = start(call_one_node, NULL);
+		for (int i = 0; i < 8; i++)
+			assert_int_equal(join(threads[i]), 50);
+		if (limit)
+			assert_in_range(machine_us() - begun, 400 / limit * MS,
+					405 / limit * MS);
+	}
+}
+
+static enum machine_verdict cancel_after_busy(struct machine_mad *mad, void *arg)
+{
+	if (!mad->at_host && play.sent_count == 1) {
+		uint8_t bytes[MACHINE_MAD];
+		struct machine_mad busy = {.bytes = bytes};
+
+		memcpy(bytes, mad->bytes, MACHINE_MAD);
+		machine_reply(&busy, IB_MAD_STS_BUSY, 0, NULL, 0);
+		machine_send(mad->node, bytes, 0);
+	}
+	return hold_request(mad, arg);
+}
+
+static void *process_once(void *engine)
+{
+	mad_async_process(engine);
+	return NULL;
+}
+
+/* While a request is being written again, BUSY comes for its first packet, and it is cancelled.
+ */
+TEST(a_request_that_is_cancelled_while_it_is_written_has_no_timer)
+{
+	pthread_t thread;
+
+	run_scenario("learn; submit a1m; sent a1m; wait 20ms");
+	machine_on_arrival(cancel_after_busy, NULL);
+	machine_slow_call(MACHINE_WRITE, 5 * MS);
+	play.sent_count = 1;
+	thread = start(process_once, play.engines[0]);
+	machine_pass(MS);
+	run_scenario("receive");
+	assert_int_equal(mad_async_cancel(play.engines[0], play.requests[2].id), 0);
+	machine_slow_call(MACHINE_WRITE, 0);
+	join(thread);
+	play.sent_count = 0;
+	run_scenario("pass 1ms; failed a1m; pass 100ms; sent");
+}
+
+/* --- redirections --------------------------------------------------------------- */
+
+static const struct redirect_row {
+	const char *behaviour;
+	void (*end)(void);
+	int error;
+} redirect_rows[] = {
+	{"a_redirect_s_target_is_a_destination", NULL, 0},
+	{"redirected_requests_are_cancelled_while_they_are_queued", NULL, -ECANCELED},
+};
+
+static struct outcome outcomes[2000];
+static unsigned at_n2, most_at_n2;
+
+static enum machine_verdict count_at_n2(struct machine_mad *mad, void *arg)
+{
+	(void)arg;
+	if (!strcmp(mad->node, "n2") && ++at_n2 > most_at_n2)
+		most_at_n2 = at_n2;
+	if (mad->at_host && mad->slid == leaf(2))
+		at_n2--;
+	return MACHINE_PASS;
+}
+
+static void end_redirected(const struct redirect_row *row)
+{
+	uint64_t ids[60];
+
+	at_n2 = most_at_n2 = 0;
+	memset(outcomes, 0, sizeof(outcomes));
+	for (unsigned i = 1; i <= LEAVES; i++)
+		if (i != 2)
+			machine_rule("redirect n2 on n%u", i);
+	machine_rule("slow 10ms on n2");
+	machine_on_arrival(count_at_n2, NULL);
+	run_scenario("window 1000; limit 4");
+	/* the limit of the first destination does not hold back a redirected request */
+	for (unsigned i = 0; i < 60; i++)
+		ids[i] = submit_with(play.engines[0], rpc_of(PMA_SET), leaf(i % 2 ? 10 + i : 1),
+				     note, &outcomes[i]);
+	process_all();
+	process_all();
+	machine_pass(5 * MS);
+	process_all();
+	assert_int_equal(at_n2, 4);
+	for (unsigned i = 0; row->error && i < 60; i += 2)
+		assert_int_equal(mad_async_cancel(play.engines[0], ids[i]), 0);
+	assert_int_equal(mad_async_wait(play.engines[0], -1), 60);
+	assert_int_equal(most_at_n2, 4);
+	for (int i = 0; i < 60; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error, i % 2 ? 0 : row->error);
+	}
+}
+
+TEST_ROWS(end_redirected, redirect_rows);
+
+/* --- unread messages ------------------------------------------------------------ */
+
+enum {
+	UNREAD = 1000
+};
+
+enum how {
+	WAIT,
+	LOOP,
+	PROCESS,
+	CALL, /* a blocking call reads for all */
+	BESIDE_LEADER
+};
+
+static const struct unread_row {
+	const char *behaviour;
+	enum kind kind;
+	int timeout, attempts;
+	enum how how;
+	bool slow; /* a callback is, and not the thread before */
+} unread_rows[] = {
+	{"a_wait_reads_all_before_it_judges_timers", PMA_GET, 1000, 3, WAIT, false},
+	{"a_loop_reads_all_before_it_judges_timers", PMA_GET, 1000, 3, LOOP, false},
+	{"process_reads_all_before_it_judges_timers", PMA_GET, 1000, 3, PROCESS, false},
+	{"a_call_reads_all_before_it_judges_timers", PMA_GET, 1000, 3, CALL, false},
+	{"no_get_times_out_unread", SMP_GET, 100, 1, WAIT, false},
+	{"no_set_times_out_unread", PMA_SET, 100, 1, LOOP, false},
+	{"no_get_times_out_in_a_slow_callback", SMP_GET, 100, 1, WAIT, true},
+	{"no_set_times_out_in_a_slow_callback", PMA_SET, 100, 1, LOOP, true},
+	{"no_get_is_sent_again_in_a_slow_callback", SMP_GET, 1000, 3, WAIT, true},
+	{"a_call_after_a_slow_callback_ends_no_request", SMP_GET, 100, 1, CALL, true},
+	{"all_is_read_beside_a_leader_that_does_not_run", PMA_GET, 1000, 3, BESIDE_LEADER,
+	 false},
+};
+
+static void note_slowly(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	machine_pass(300 * MS);
+	note(engine, reply, arg);
+}
+
+static void *receive_one(void *arg)
+{
+	void *umad = mad_receive_via(NULL, -1, port);
+
+	(void)arg;
+	mad_free(umad);
+	return (void *)(intptr_t)(umad != NULL);
+}
+
+static void send_to_server(uint8_t mgmt_class)
+{
+	uint8_t mad[MACHINE_MAD] = {1, mgmt_class, 1, IB_MAD_METHOD_GET};
+
+	machine_send("n1", mad, 0);
+}
+
+static void read_late(const struct unread_row *row)
+{
+	struct mad_async *engine = play.engines[0];
+	uint8_t data[MACHINE_MAD] = {0};
+	ib_portid_t to = {.lid = (int)leaf(1)};
+	ib_rpc_t rpc = rpc_of(SMP_GET);
+	pthread_t leader = 0;
+	unsigned sent;
+
+	run_scenario("learn");
+	machine_on_arrival(NULL, NULL);
+	mad_register_server_via(0x0b, 0, NULL, 0, port);
+	memset(outcomes, 0, sizeof(outcomes));
+	run_scenario("window 2000; limit 2000");
+	mad_rpc_set_timeout(port, row->timeout);
+	mad_rpc_set_retries(port, row->attempts);
+	if (row->how == BESIDE_LEADER) {
+		machine_slow_call(MACHINE_POLL, 700 * MS);
+		leader = start(receive_one, NULL);
+		send_to_server(0x0b);
+		machine_pass(1);
+		machine_slow_call(MACHINE_POLL, 0);
+	}
+	sent = machine_requests(NULL);
+	for (unsigned i = 0; i < UNREAD; i++)
+		submit_with(engine, rpc_of(row->kind), leaf(1 + i % LEAVES),
+			    row->slow && !i ? note_slowly : note, &outcomes[i]);
+	machine_pass(row->slow ? 0 : 500 * MS);
+	if (row->how == CALL) {
+		if (row->slow)
+			assert_in_range(mad_async_process(engine), 1, UNREAD);
+		assert_non_null(mad_rpc(port, &rpc, &to, data, data));
+		sent++;
+	}
+	while (stats_of(engine).completed < UNREAD) {
+		if (row->how == WAIT)
+			mad_async_wait(engine, -1);
+		if (row->how == LOOP)
+			assert_true(loop_is_awake(engine, 1000));
+		assert_true(mad_async_process(engine) >= 0);
+	}
+	for (unsigned i = 0; i < UNREAD; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error, 0);
+		assert_int_equal(outcomes[i].transmissions, 1);
+	}
+	assert_int_equal(stats_of(engine).retried, 0);
+	assert_int_equal(machine_requests(NULL) - sent, UNREAD);
+	if (leader)
+		assert_int_equal(join(leader), 1);
+}
+
+TEST_ROWS(read_late, unread_rows);
+
+/*
+ * The kernel queues 200,001 messages at most: a response that came before the timer was due is
+ * among so many that are read later.
+ */
+TEST(timers_are_judged_though_messages_never_stop)
+{
+	unsigned reads;
+
+	mad_register_server_via(0x0b, 0, NULL, 0, port);
+	run_scenario("learn; submit a1g; sent a1g");
+	reads = machine_calls(MACHINE_READ);
+	for (int i = 0; i < 200; i++)
+		send_to_server(0x0b);
+	machine_pass(10 * MS);
+	while (play.sent_count == 0 && machine_calls(MACHINE_READ) < reads + 202000) {
+		for (int i = 0; i < 200; i++)
+			send_to_server(0x0b);
+		machine_pass(50);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(mad_async_process(play.engines[0]), 0);
+	}
+	machine_pass(0);
+	assert_int_equal(play.sent_count, 1);
+	assert_in_range(machine_calls(MACHINE_READ) - reads, 200000, 201500);
+}
+
+/* --- messages for which there is no memory -------------------------------------- */
+
+#define PART (1 << 20)
+
+static size_t long_size;
+
+/* The response to a GetTable is long; others come at once. */
+static enum machine_verdict respond_at_length(struct machine_mad *mad, void *arg)
+{
+	static uint8_t bytes[3 * PART];
+
+	(void)arg;
+	if (mad->at_host)
+		return MACHINE_PASS;
+	if (mad->bytes[3] != IB_MAD_METHOD_GET_TABLE)
+		return machine_reply(mad, 0, 0, NULL, 0);
+	memcpy(bytes, mad->bytes, MACHINE_MAD);
+	bytes[3] |= IB_MAD_RESPONSE;
+	machine_deliver(mad, bytes, long_size, 0);
+	return MACHINE_DROP;
+}
+
+static int drain_setup(void)
+{
+	if (scenario_setup())
+		return -1;
+	memset(outcomes, 0, sizeof(outcomes));
+	long_size = 5000;
+	machine_on_arrival(respond_at_length, NULL);
+	return mad_port_set(port, MAD_PORT_MAX_RESPONSE, 1000);
+}
+
+#define DRAIN_TEST(name) TEST_WITH(name, drain_setup, scenario_teardown)
+
+static int ask_at_length(void)
+{
+	ib_portid_t to = {.lid = (int)leaf(1), .qp = 1, .qkey = IB_DEFAULT_QP1_QKEY};
+	ib_rpc_t rpc = rpc_of(SA_TABLE);
+	struct mad_message message;
+	int ret = mad_rpc_message(port, &rpc, &to, NULL, 0, &message);
+
+	mad_message_free(&message);
+	return ret;
+}
+
+static void *expect_port_to_live(void *arg)
+{
+	uint8_t data[MACHINE_MAD] = {0};
+	ib_portid_t to = {.lid = (int)leaf(2)};
+	ib_rpc_t rpc = rpc_of(SMP_SET);
+
+	if (!mad_rpc(port, &rpc, &to, data, data))
+		fail_msg("the port does not live");
+	return arg;
+}
+
+/* Ranges that a drain has left behind. */
+static unsigned ranges_left(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	unsigned count = 0;
+
+	while (fgets(line, sizeof(line), maps))
+		count += strstr(line, "umad-drain") != NULL;
+	fclose(maps);
+	return count;
+}
+
+/* It is read into a megabyte of memory, which is mapped as often as the message needs. */
+DRAIN_TEST(a_long_message_is_read_away_with_little_memory)
+{
+	static const struct {
+		size_t size;
+		unsigned calls;
+	} rows[] = {{5000, 2}, {2 * PART - 1, 3}, {2 * PART, 3}, {2 * PART + 1, 4}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		/* the whole range, and its parts */
+		unsigned before = machine_calls(MACHINE_MMAP);
+
+		long_size = rows[i].size - (i ? umad_size() : 0);
+		assert_int_equal(ask_at_length(), -EMSGSIZE);
+		assert_int_equal(machine_calls(MACHINE_MMAP) - before, rows[i].calls);
+		expect_port_to_live(NULL);
+		/* without one of the parts, it is tried again later */
+		for (unsigned n = 1; n <= rows[i].calls; n++) {
+			machine_fail(MACHINE_MMAP, n, ENOMEM);
+			assert_int_equal(ask_at_length(), -EMSGSIZE);
+			expect_port_to_live(NULL);
+		}
+		assert_int_equal(ranges_left(), 0);
+	}
+}
+
+/* The file cannot have its size; and it may have number 0. */
+DRAIN_TEST(a_long_message_is_read_away_with_any_file)
+{
+	struct rlimit limit, none = {0};
+	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+	int copy = dup(0), ret;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	none.rlim_max = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	ret = ask_at_length();
+	setrlimit(RLIMIT_FSIZE, &limit);
+	signal(SIGXFSZ, handler);
+	assert_int_equal(ret, -EMSGSIZE);
+	expect_port_to_live(NULL);
+	close(0);
+	ret = ask_at_length();
+	assert_int_equal(fcntl(0, F_GETFD), -1);
+	assert_int_equal(dup2(copy, 0), 0);
+	close(copy);
+	assert_int_equal(ret, -EMSGSIZE);
+	assert_int_equal(ranges_left(), 0);
+}
+
+/* Of what reads, calls, engines and loops do: the message is lost alone, at its end. */
+DRAIN_TEST(all_pause_while_there_is_no_memory)
+{
+	struct mad_async *engine = play.engines[0];
+	pthread_t threads[3];
+	unsigned calls;
+
+	ask_at_length(); /* the destination is known */
+	for (int round = 0; round < 4; round++) {
+		ib_portid_t to = {.lid = (int)leaf(1), .qp = 1, .qkey = IB_DEFAULT_QP1_QKEY};
+		int64_t begun = machine_us();
+
+		machine_fail(MACHINE_MMAP, MACHINE_ALL, ENOMEM);
+		calls = machine_calls(MACHINE_READ) + machine_calls(MACHINE_POLL);
+		if (round % 2)
+			assert_int_equal(ask_at_length(), -EMSGSIZE);
+		else
+			submit_with(engine, rpc_of(SA_TABLE), leaf(1), note, &outcomes[0]);
+		if (round == 1) {
+			uint8_t data[MACHINE_MAD] = {0};
+			ib_rpc_t rpc = rpc_of(SMP_SET);
+
+			/* a call's time ends nevertheless */
+			rpc.timeout = 50;
+			mad_rpc_set_retries(port, 1);
+			to = (ib_portid_t){.lid = (int)leaf(3)};
+			assert_fails_null(mad_rpc(port, &rpc, &to, data, data), ETIMEDOUT);
+			assert_in_range(machine_us() - begun, 50 * MS, 100 * MS);
+		}
+		for (int i = 0; i < 3; i++)
+			threads[i] = start(expect_port_to_live, NULL);
+		submit_with(engine, rpc_of(SMP_SET), leaf(2), note, &outcomes[1]);
+		while (machine_us() - begun < 200 * MS)
+			if (round % 2)
+				mad_async_wait(engine, 20);
+			else {
+				mad_async_process(engine);
+				machine_pass(MS);
+			}
+		/* each 10 ms, however many wait */
+		assert_in_range(machine_calls(MACHINE_READ) + machine_calls(MACHINE_POLL) -
+					calls,
+				20, 150);
+		assert_int_equal(outcomes[1].calls, 0);
+		machine_fail(MACHINE_MMAP, 0, 0);
+		for (int i = 0; i < 3; i++)
+			join(threads[i]);
+		assert_true(mad_async_wait(engine, -1) >= 0);
+		if (round % 2 == 0)
+			assert_int_equal(outcomes[0].error, -EMSGSIZE);
+		assert_int_equal(outcomes[1].error, 0);
+		assert_in_range(machine_us() - begun, 200 * MS, 260 * MS);
+		/* the outcome of the message is known; the late response is dropped */
+		assert_int_equal(stats_of(engine).dropped, round >= 1);
+		memset(outcomes, 0, sizeof(outcomes));
+	}
+}
+
+static const struct drain_row {
+	const char *behaviour;
+	enum machine_call call;
+	unsigned n;
+	int error, result, later;
+} drain_rows[] = {
+	{"a_signal_does_not_keep_a_message_from_being_read_away", MACHINE_READ, 2, EINTR,
+	 -EMSGSIZE, 0},
+	{"a_message_that_another_process_reads_first_is_no_error", MACHINE_READ, 2, EAGAIN,
+	 -EMSGSIZE, 0},
+	{"a_device_that_cannot_be_read_any_more_is_gone", MACHINE_READ, 2, EIO, -EMSGSIZE,
+	 ENODEV},
+};
+
+static void fail_to_drain(const struct drain_row *row)
+{
+	uint8_t data[MACHINE_MAD] = {0};
+	ib_portid_t to = {.lid = (int)leaf(2)};
+	ib_rpc_t rpc = rpc_of(SMP_GET);
+
+	scenario_teardown();
+	assert_int_equal(drain_setup(), 0);
+	expect_port_to_live(NULL);
+	machine_fail(row->call, row->n, row->error);
+	assert_int_equal(ask_at_length(), row->result);
+	if (row->later)
+		assert_fails_null(mad_rpc(port, &rpc, &to, data, data), row->later);
+	else
+		expect_port_to_live(NULL);
+}
+
+TEST_ROWS(fail_to_drain, drain_rows);
+
+DRAIN_TEST(a_message_that_there_is_no_memory_for_is_lost_alone)
+{
+	unsigned calls;
+
+	mad_port_set(port, MAD_PORT_MAX_RESPONSE, 5000);
+	assert_int_equal(ask_at_length(), 0);
+	calls = machine_calls(MACHINE_MALLOC);
+	assert_int_equal(ask_at_length(), 0);
+	calls = machine_calls(MACHINE_MALLOC) - calls;
+	for (unsigned n = 1; n <= calls; n++) {
+		machine_fail(MACHINE_MALLOC, n, ENOMEM);
+		assert_int_equal(ask_at_length(), -ENOMEM);
+		machine_fail(MACHINE_MALLOC, 0, 0);
+		expect_port_to_live(NULL);
+	}
+	assert_int_equal(ask_at_length(), 0);
+}
+
+static enum machine_verdict drop_table(struct machine_mad *mad, void *arg)
+{
+	if (!mad->at_host && mad->bytes[3] == IB_MAD_METHOD_GET_TABLE)
+		respond_at_length(mad, arg);
+	return MACHINE_PASS;
+}
+
+DRAIN_TEST(a_message_that_nobody_waits_for_is_dropped_once)
+{
+	uint64_t id;
+
+	machine_on_arrival(drop_table, NULL);
+	id = submit_with(play.engines[0], rpc_of(SA_TABLE), leaf(1), note, &outcomes[0]);
+	assert_int_equal(mad_async_cancel(play.engines[0], id), 0);
+	machine_fail(MACHINE_MMAP, 1, ENOMEM);
+	expect_port_to_live(NULL);
+	expect_port_to_live(NULL);
+	assert_int_equal(mad_async_wait(play.engines[0], -1), 1);
+	assert_int_equal(stats_of(play.engines[0]).dropped, 1);
+}
+
+/* --- messages that are kept ----------------------------------------------------- */
+
+/* As many as a queue of the kernel has, and more: 64 MiB. */
+TEST(the_latest_messages_are_dropped_if_nobody_receives)
+{
+	const unsigned kept = (64u << 20) / ((unsigned)umad_size() + IB_MAD_SIZE);
+	unsigned received = 0;
+	void *buffer = mad_alloc();
+
+	machine_on_arrival(NULL, NULL);
+	mad_register_server_via(0x0b, 0, NULL, 0, port);
+	for (unsigned i = 0; i < kept + 200; i++) {
+		send_to_server(0x0b);
+		if (i % 50 == 0 || i >= kept) {
+			machine_pass(0);
+			mad_async_process(play.engines[0]);
+		}
+	}
+	while (mad_receive_via(buffer, 0, port))
+		received++;
+	assert_int_equal(received, kept);
+	assert_int_equal(stats_of(play.engines[0]).dropped, 200);
+	mad_free(buffer);
+	/* some are left when the port is closed */
+	send_to_server(0x0b);
+	send_to_server(0x0b);
+	expect_port_to_live(NULL);
+}
+
+static void send_with_id(uint32_t id)
+{
+	ib_portid_t to = {.lid = (int)leaf(1)};
+	ib_rpc_t rpc = rpc_of(SMP_GET);
+
+	rpc.trid = id;
+	rpc.timeout = 1000;
+	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
+}
+
+static unsigned receive_all(void)
+{
+	unsigned received = 0;
+	void *buffer = mad_alloc();
+
+	while (mad_receive_via(buffer, 100, port))
+		received++;
+	mad_free(buffer);
+	return received;
+}
+
+/* Responses to mad_send_via() are known by their IDs; those of long ago are forgotten. */
+TEST(a_response_is_kept_if_it_is_expected)
+{
+	machine_on_arrival(NULL, NULL);
+	machine_rule("slow 10ms");
+	/* without memory for the IDs none is */
+	machine_fail(MACHINE_MALLOC, 1, ENOMEM);
+	send_with_id(1);
+	assert_int_equal(receive_all(), 0);
+	assert_int_equal(stats_of(play.engines[0]).dropped, 1);
+	for (unsigned i = 0; i < 300; i++)
+		send_with_id(10 + i);
+	assert_int_equal(receive_all(), 300);
+	/* alike in their lower 16 bits */
+	for (unsigned i = 0; i < 9; i++)
+		send_with_id(500 + 0x10000 * i);
+	assert_int_equal(receive_all(), 8);
+	assert_int_equal(stats_of(play.engines[0]).dropped, 2);
+}
+
+/* --- many destinations ---------------------------------------------------------- */
+
+/* What is known of the longest unused ones is forgotten. */
+TEST(destinations_of_long_ago_are_forgotten)
+{
+	size_t before = 0;
+
+	machine_on_arrival(NULL, NULL);
+	mad_rpc_set_timeout(port, 1);
+	mad_rpc_set_retries(port, 1);
+	run_scenario("window 20000");
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 5000; i++) {
+			/* however its table grows */
+			if (i % 500 < 3)
+				machine_fail(MACHINE_MALLOC, 1 + i % 500, ENOMEM);
+			mad_async_get(play.engines[0],
+				      &(ib_portid_t){.lid = (int)(1000 + 5000 * round + i)},
+				      MAD_NODE_INFO, 0, note, &outcomes[0], NULL);
+			machine_fail(MACHINE_MALLOC, 0, 0);
+		}
+		assert_in_range(mad_async_wait(play.engines[0], -1), 4970, 5000);
+		machine_pass(SECOND);
+		if (!round)
+			before = heap_in_use();
+	}
+	assert_in_range(heap_in_use(), 0, before + 100000);
+}
