@@ -392,7 +392,10 @@ void port_wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t
 
 	waiter->woken = false;
 	waiter->until = until;
-	if (!waiters->leader && !waiters->reading && blocked <= now)
+	if (port->gone)
+		/* for a request that another thread is writing */
+		follow_unlocking(port, waiter, until);
+	else if (!waiters->leader && !waiters->reading && blocked <= now)
 		lead_unlocking(port, waiter, until, now);
 	else if (until <= now && waiters->polling && waiters->wake_fd >= 0 && !waiters->reading)
 		/* the leader may not have run since a message came */

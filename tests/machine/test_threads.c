@@ -1213,6 +1213,26 @@ static void end_crowd(const struct crowd_row *row)
 
 TEST_ROWS(end_crowd, crowd_rows);
 
+/* A request that is being written ends after that; who waits for it does not poll meanwhile. */
+TEST(a_run_ends_with_what_is_being_written_to_a_device_that_is_gone)
+{
+	struct caller runner = {.call = RUN};
+	pthread_t submitter;
+	unsigned before;
+
+	machine_slow_call(MACHINE_WRITE, 50 * MS);
+	submitter = start(submit_to_n1, async);
+	settle();
+	machine_slow_call(MACHINE_WRITE, 0);
+	begin(&runner);
+	before = polls();
+	remove_device();
+	end(&runner, 1);
+	assert_in_range(machine_us(), 50 * MS, 51 * MS);
+	assert_in_range(polls() - before, 0, 1);
+	join(submitter);
+}
+
 TEST(an_engine_may_end_while_another_thread_runs_it)
 {
 	struct caller runner = {.call = RUN};
