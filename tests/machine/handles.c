@@ -90,7 +90,7 @@ static struct {
 static struct {
 	unsigned calls, fail_in;
 	int error;
-	int64_t slow_us;
+	_Atomic int64_t slow_us;
 } faults[MACHINE_CALLS];
 static ssize_t next_read; /* 0: that of the message */
 static _Alignas(8) uint8_t written_header[64];
