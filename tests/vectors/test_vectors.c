@@ -10,6 +10,7 @@
 
 #include <infiniband/mad_fields.h>
 #include <infiniband/umad.h>
+#include <infiniband/umad_str.h>
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -379,6 +380,38 @@ TEST(addresses_read_and_print_as_the_references)
 				    rows.columns[6]);
 	}
 	close_rows(&rows, "portid.tsv");
+}
+
+static const char *text_of(const char *function, unsigned first, unsigned second)
+{
+	if (!strcmp(function, "umad_class_str"))
+		return umad_class_str((uint8_t)first);
+	if (!strcmp(function, "umad_method_str"))
+		return umad_method_str((uint8_t)first, (uint8_t)second);
+	if (!strcmp(function, "umad_attribute_str"))
+		return umad_attribute_str((uint8_t)first, htobe16((uint16_t)second));
+	if (!strcmp(function, "umad_common_mad_status_str"))
+		return umad_common_mad_status_str(htobe16((uint16_t)first));
+	assert_string_equal(function, "umad_sa_mad_status_str");
+	return umad_sa_mad_status_str(htobe16((uint16_t)first));
+}
+
+TEST(classes_methods_attributes_and_statuses_have_the_texts_of_the_reference)
+{
+	struct rows rows = open_rows("strings.tsv");
+	unsigned first, second = 0;
+
+	while (next_row(&rows)) {
+		assert_true(sscanf(rows.columns[1], "%u %u", &first, &second) >= 1);
+		assert_string_equal(text_of(rows.columns[0], first, second), rows.columns[2]);
+	}
+	close_rows(&rows, "strings.tsv");
+	for (unsigned number = 0; number < 256 * 65536; number += number < 9 << 16 ? 1 : 251) {
+		assert_non_null(umad_attribute_str(number >> 16 & 0xff, number & 0xffff));
+		assert_non_null(umad_method_str(number >> 16 & 0xff, number & 0xff));
+		assert_non_null(umad_common_mad_status_str(number & 0xffff));
+		assert_non_null(umad_sa_mad_status_str(number & 0xffff));
+	}
 }
 
 int main(int argc, char **argv)
