@@ -10,13 +10,17 @@
 
 #include <infiniband/mad_fields.h>
 #include <infiniband/umad.h>
+#include <infiniband/umad_ext.h>
 #include <infiniband/umad_str.h>
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* 0: the number is no field. */
 static unsigned field_bits(enum MAD_FIELDS field)
@@ -213,6 +217,75 @@ static void set_number(uint8_t *value, const uint8_t *bytes, unsigned bits)
 		memcpy(value, &word, sizeof(word));
 }
 
+/* --- what is printed ------------------------------------------------------------ */
+
+/* The end of a page; the next page is not mapped: a write behind a buffer crashes. */
+static char *page_end;
+
+static void ignore_warning(enum umad_log_level level, const char *text, void *user)
+{
+	(void)level;
+	(void)text;
+	(void)user;
+}
+
+static int begin(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+
+	page_end = pages + page;
+	umad_set_log_hook(ignore_warning, NULL);
+	return pages == MAP_FAILED || mprotect(page_end, page, PROT_NONE) ? -1 : 0;
+}
+
+GROUP(begin, NULL);
+
+/* What prints a value: a printer; or mad_dump_val() or mad_dump_field(), for a field. */
+struct printer {
+	ib_mad_dump_fn *print;
+	char *(*print_field)(enum MAD_FIELDS field, char *buf, int bufsz, void *val);
+	enum MAD_FIELDS field;
+	int size; /* of the value */
+};
+
+static bool print(const struct printer *printer, char *buf, int bufsz, void *value)
+{
+	if (!printer->print)
+		return printer->print_field(printer->field, buf, bufsz, value);
+	printer->print(buf, bufsz, value, printer->size);
+	return true;
+}
+
+/*
+ * In any buffer, there is the beginning of the whole text, whose last line may end early, and
+ * nothing else changes. mad_dump_field() may refuse to print.
+ */
+static void keeps_to_any_buffer(struct printer printer, void *value)
+{
+	static char whole[16384];
+	int most;
+
+	print(&printer, whole, sizeof(whole), value);
+	most = (int)strnlen(whole, 600) + 2;
+	for (int bufsz = -1; bufsz <= most; bufsz++) {
+		char *buf = page_end - (bufsz < 0 ? 0 : bufsz);
+		size_t length;
+
+		memset(page_end - most - 1, 'x', (size_t)most + 1);
+		if (!print(&printer, buf, bufsz, value))
+			continue;
+		assert_int_equal(buf[-1], 'x');
+		length = bufsz > 0 ? strnlen(buf, (size_t)bufsz) : 0;
+		assert_true(bufsz <= 0 || length < (size_t)bufsz);
+		length -= length && buf[length - 1] == '\n';
+		if (length && strncmp(buf, whole, length) != 0)
+			fail_msg("%d bytes of \"%s\": \"%s\"", bufsz, whole, buf);
+	}
+	print(&printer, page_end, INT32_MIN, value);
+}
+
 /*
  * The rows were made with a buffer of 256 bytes, which mad_dump_array() overran. Here these
  * texts have a buffer that is large enough.
@@ -242,10 +315,14 @@ TEST(values_print_as_the_reference_prints_them)
 				 text);
 		/* a number of more than 8 bytes prints nothing */
 		assert_string_equal(escaped(text), rows.columns[2]);
+		keeps_to_any_buffer(
+			(struct printer){.print_field = mad_dump_val, .field = field}, value);
 		memset(text, 'x', sizeof(text));
 		assert_ptr_equal(mad_dump_field(field, text, room_for(rows.columns[3]), value),
 				 text);
 		assert_string_equal(escaped(text), rows.columns[3]);
+		keeps_to_any_buffer(
+			(struct printer){.print_field = mad_dump_field, .field = field}, value);
 	}
 	close_rows(&rows, "dump-val.tsv");
 }
@@ -257,14 +334,17 @@ TEST(attributes_print_as_the_reference_prints_them)
 	char text[8192];
 
 	while (next_row(&rows)) {
-		ib_mad_dump_fn *print = (ib_mad_dump_fn *)dlsym(RTLD_DEFAULT, rows.columns[0]);
+		ib_mad_dump_fn *printer =
+			(ib_mad_dump_fn *)dlsym(RTLD_DEFAULT, rows.columns[0]);
+		int valsz = atoi(rows.columns[1]);
 
-		assert_non_null(print);
+		assert_non_null(printer);
 		memset(data, 0, sizeof(data));
 		parse_bytes(rows.columns[3], data);
 		memset(text, 'x', sizeof(text));
-		print(text, atoi(rows.columns[2]), data, atoi(rows.columns[1]));
+		printer(text, atoi(rows.columns[2]), data, valsz);
 		assert_string_equal(escaped(text), rows.columns[4]);
+		keeps_to_any_buffer((struct printer){.print = printer, .size = valsz}, data);
 	}
 	close_rows(&rows, "dump-attribute.tsv");
 }
