@@ -152,79 +152,94 @@ static int pair(const char *ca_name)
 	return ret;
 }
 
-static const struct {
-	const char *name;
+/* Each is made with the name of the second device, and without a name. */
+static const struct call {
+	const char *behaviour;
 	int (*call)(const char *ca_name);
-	const char *ca_name;
+	bool reads, opens, is_issm;
 } calls[] = {
-	{"umad_get_cas_names", names, NULL},
-	{"umad_get_ca_device_list", device_list, NULL},
-	{"umad_get_ca(NULL)", get_ca, NULL},
-	{"umad_get_ca", get_ca, "mlx5_1"},
-	{"umad_get_port(NULL)", get_port, NULL},
-	{"umad_get_port", get_port, "mlx5_1"},
-	{"umad_get_ca_portguids(NULL)", get_guids, NULL},
-	{"umad_get_ca_portguids", get_guids, "mlx5_1"},
-	{"umad_open_port(NULL)", open_port, NULL},
-	{"umad_open_port", open_port, "mlx5_1"},
-	{"umad_open_smi_port(NULL)", open_smi_port, NULL},
-	{"umad_open_smi_port", open_smi_port, "mlx5_1"},
-	{"umad_get_issm_path(NULL)", issm_path, NULL},
-	{"umad_get_issm_path", issm_path, "mlx5_1"},
-	{"umad_open_issm(NULL)", open_issm, NULL},
-	{"umad_open_issm", open_issm, "mlx5_1"},
-	{"umad_get_smi_gsi_pairs", pairs, NULL},
-	{"umad_get_smi_gsi_pair_by_ca_name(NULL)", pair, NULL},
-	{"umad_get_smi_gsi_pair_by_ca_name", pair, "mlx5_1"},
+	{"umad_get_cas_names", names, 0, 0, 0},
+	{"umad_get_ca_device_list", device_list, 0, 0, 0},
+	{"umad_get_ca", get_ca, 1, 0, 0},
+	{"umad_get_port", get_port, 1, 0, 0},
+	{"umad_get_ca_portguids", get_guids, 1, 0, 0},
+	{"umad_open_port", open_port, 0, 1, 0},
+	{"umad_open_smi_port", open_smi_port, 0, 1, 0},
+	{"umad_get_issm_path", issm_path, 0, 0, 1},
+	{"umad_open_issm", open_issm, 0, 0, 0},
+	{"umad_get_smi_gsi_pairs", pairs, 0, 0, 0},
+	{"umad_get_smi_gsi_pair_by_ca_name", pair, 0, 0, 0},
 };
+
 #define CALLS (sizeof(calls) / sizeof(*calls))
 
-/* all but one return -ENOMEM unchanged; umad_open_issm() returns the error of open(2) */
-static void tells_the_cause(size_t i, int ret, int cause)
-{
-	bool as_it_is = cause == ENOMEM || calls[i].call == open_issm;
+static const char *const ca_names[] = {NULL, "mlx5_1"};
 
-	if (errno == cause && (ret == -EIO || (as_it_is && ret == -cause)))
-		return;
-	print_error("%s returns %d with errno %d (%s) for %s\n", calls[i].name, ret, errno,
-		    strerror(errno), strerror(cause));
-	fail();
+/* all but one return -ENOMEM unchanged; umad_open_issm() returns the error of open(2) */
+static void tells_the_cause(const struct call *call, int ret, int cause)
+{
+	bool as_it_is = cause == ENOMEM || call->call == open_issm;
+
+	if (errno != cause || (ret != -EIO && (!as_it_is || ret != -cause)))
+		fail_msg("%d with errno %d (%s) for %s", ret, errno, strerror(errno),
+			 strerror(cause));
 }
 
-TEST(every_system_call_and_allocation_of_every_call_may_meet_a_shortage)
+/*
+ * Makes the n-th system call fail with this cause, for n = 1, 2 and so on until the call needs
+ * no more; with cause 0 the n-th allocation. Returns n. After a failure, check() gets the
+ * result.
+ */
+static unsigned fail_each(const struct call *call, const char *ca_name, int cause,
+			  void (*check)(const struct call *call, int ret, int cause))
 {
-	static const int causes[] = {EMFILE, ENFILE, ENOMEM, EINTR, 0}; /* 0: an allocation */
-	unsigned n, failed_allocations = 0;
 	int ret;
 
-	for (size_t i = 0; i < CALLS; i++)
-		for (size_t j = 0; j < sizeof(causes) / sizeof(*causes); j++) {
-			const int cause = causes[j];
-
-			for (n = 1;; n++) {
-				fake_fail_call(cause ? n : 0, cause);
-				fake_fail_malloc(cause ? 0 : n);
-				errno = 0;
-				ret = calls[i].call(calls[i].ca_name);
-				if (!fake_failed())
-					break;
-				failed_allocations += !cause;
-				/* a call that succeeds needs nothing of what failed */
-				assert_true(ret < 0 || (cause && calls[i].call != open_port &&
-							calls[i].call != open_smi_port));
-				if (!cause)
-					assert_int_equal(ret, calls[i].call == device_list
-								      ? -EIO
-								      : -ENOMEM);
-				if (ret < 0)
-					tells_the_cause(i, ret, cause ? cause : ENOMEM);
-			}
+	for (unsigned n = 1;; n++) {
+		fake_fail_call(cause ? n : 0, cause);
+		fake_fail_malloc(cause ? 0 : n);
+		errno = 0;
+		ret = call->call(ca_name);
+		if (!fake_failed()) {
+			assert_true(ret >= 0);
 			fake_fail_call(0, 0);
 			fake_fail_malloc(0);
-			assert_true(ret >= 0);
-			assert_true(n > 3 || !cause);
+			return n;
 		}
-	assert_true(failed_allocations > 20);
+		check(call, ret, cause);
+	}
+}
+
+static void check_shortage(const struct call *call, int ret, int cause)
+{
+	/* a call that succeeds needs nothing of what failed */
+	assert_true(ret < 0 || (cause && !call->opens));
+	if (!cause)
+		assert_int_equal(ret, call->call == device_list ? -EIO : -ENOMEM);
+	if (ret < 0)
+		tells_the_cause(call, ret, cause ? cause : ENOMEM);
+}
+
+static void meets_shortages(const struct call *call)
+{
+	static const int causes[] = {EMFILE, ENFILE, ENOMEM, EINTR, 0}; /* 0: an allocation */
+
+	for (int i = 0; i < 2; i++)
+		for (size_t j = 0; j < sizeof(causes) / sizeof(*causes); j++)
+			assert_true(fail_each(call, ca_names[i], causes[j], check_shortage) >
+				    (causes[j] ? 3 : 0));
+}
+
+TEST_ROWS(meets_shortages, calls);
+
+static void check_rights(const struct call *call, int ret, int cause)
+{
+	/* the type of the device cannot be read */
+	if (call->reads && ret == -ENODEV && errno == ENODEV)
+		return;
+	/* EOPNOTSUPP: abi_version cannot be read, as umad_open_port() describes */
+	if (ret < 0 && ret != -EOPNOTSUPP)
+		tells_the_cause(call, ret, cause);
 }
 
 /*
@@ -233,36 +248,14 @@ TEST(every_system_call_and_allocation_of_every_call_may_meet_a_shortage)
  */
 TEST(a_lack_of_rights_is_told_where_nothing_else_is_usable)
 {
-	unsigned n;
-	int ret;
-
 	fake_remove("/sys/class/infiniband/mlx5_0");
 	fake_remove("/sys/class/infiniband/mlx5_1/ports/2");
 	ports = 1;
-	for (size_t i = 0; i < CALLS; i++) {
-		bool reads = calls[i].call == get_ca || calls[i].call == get_port ||
-			     calls[i].call == get_guids;
+	for (size_t i = 0; i < 2 * CALLS; i++) {
+		const struct call *call = &calls[i / 2];
 
-		if (!reads && calls[i].call != open_port && calls[i].call != open_smi_port &&
-		    calls[i].call != issm_path)
-			continue;
-		for (n = 1;; n++) {
-			fake_fail_call(n, EACCES);
-			errno = 0;
-			ret = calls[i].call(calls[i].ca_name);
-			if (!fake_failed())
-				break;
-			/* the type of the device cannot be read */
-			if (reads && ret == -ENODEV && errno == ENODEV)
-				continue;
-			/*
-			 * EOPNOTSUPP: abi_version cannot be read, as umad_open_port() describes
-			 */
-			if (ret < 0 && ret != -EOPNOTSUPP)
-				tells_the_cause(i, ret, EACCES);
-		}
-		fake_fail_call(0, 0);
-		assert_true(ret >= 0);
+		if (call->reads || call->opens || call->is_issm)
+			fail_each(call, ca_names[i % 2], EACCES, check_rights);
 	}
 }
 
@@ -288,13 +281,13 @@ TEST(few_descriptors_left_are_enough_or_told)
 	for (int left = 0; left <= 3; left++) {
 		limit.rlim_cur = limit_for(left);
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-		for (size_t i = 0; i < CALLS; i++) {
+		for (size_t i = 0; i < 2 * CALLS; i++) {
 			int ret;
 
 			errno = 0;
-			ret = calls[i].call(calls[i].ca_name);
+			ret = calls[i / 2].call(ca_names[i % 2]);
 			if (ret < 0)
-				tells_the_cause(i, ret, EMFILE);
+				tells_the_cause(&calls[i / 2], ret, EMFILE);
 			/* at most a folder and one of its files are open at once */
 			assert_true(left > 0 || ret < 0);
 			assert_true(left < 2 || ret >= 0);
