@@ -124,14 +124,6 @@ static void plug(const char *ca_name, int number)
 	fake_umad(number, ca_name, 1);
 }
 
-/* The smallest device in sysfs, so that a test can make many quickly. */
-static void plug_lightly(const char *ca_name, int number)
-{
-	fake_file(at("/sys/class/infiniband/%s/node_type", ca_name), "1: CA\n");
-	fake_file(at("/sys/class/infiniband_mad/umad%d/ibdev", number), "%s\n", ca_name);
-	fake_file(at("/sys/class/infiniband_mad/umad%d/port", number), "1\n");
-}
-
 static void unplug(const char *ca_name, int number)
 {
 	fake_remove(at("/sys/class/infiniband/%s", ca_name));
@@ -434,18 +426,18 @@ static void run_row(const struct row *row)
 	run_line(row->line);
 }
 
+/* The random test below has most orders of events; these are examples. */
 static const struct row rows[] = {
 	/* the order of kernels since 4.20: first the clients' devices */
-	{"a device appears with its port",
-	 "watch > nothing; plug a:0; add umad0 issm0 a > +a/1=umad0 +a"},
-	{"a device disappears with its port",
-	 "plug a:0 b:1; watch; unplug a:0; remove umad0 issm0 a > -a/1=umad0 -a"},
+	{"a device comes and goes with its port, and is reported once",
+	 "watch > nothing; plug a:0; add umad0 issm0 a > +a/1=umad0 +a; add a umad0 > nothing; "
+	 "unplug a:0; remove umad0 issm0 a > -a/1=umad0 -a"},
+	/* the order of the ports is not specified */
 	{"a device that goes first takes its ports along",
-	 "plug a:0; watch; remove a umad0 > -a/1=umad0 -a"},
+	 "plug a:0; port a:1; watch; remove a umad0 > -a/2=umad1 -a/1=umad0 -a"},
 	{"the module may be loaded late", "ca a; watch; plug a:3; add umad3 > +a/1=umad3"},
 	{"a renamed device goes and comes",
 	 "plug a:0; watch; unplug a:0; plug c:0; move a:c > -a/1=umad0 -a +c +c/1=umad0"},
-	{"known devices are not reported again", "plug a:0; watch; add a umad0 > nothing"},
 	{"a replug under the same number is reported",
 	 "plug a:0; watch; remove umad0; add umad0 > -a/1=umad0 +a/1=umad0"},
 	/* a caller may have listed the device meanwhile */
@@ -453,23 +445,17 @@ static const struct row rows[] = {
 	 "watch; add umad0 a; remove umad0 a > overrun"},
 	{"devices of other kinds and other uevents are ignored",
 	 "plug a:0; watch; rnic iw0; add iw0 net/umad0; remove net/a infiniband_mad/umadx; "
-	 "change a umad0; move a; add infiniband/../a a_name_that_is_far_too_long > nothing"},
+	 "change a umad0; move a; add infiniband/../a a_name_that_is_far_too_long; "
+	 "trigger umad0; remove iw0 a0 umad00 issm0; rnic iw1; move iw0:iw1 > nothing"},
 	/* after the overrun the caller lists the devices again */
 	{"lost events are an overrun, and the devices are listed anew",
 	 "plug a:0; watch; plug b:1; unplug a:0; fail ENOBUFS; add b; remove a > overrun; "
-	 "remove umad1 > -b/1=umad1"},
+	 "remove umad1 a > -b/1=umad1"},
 	{"a socket that fails is reported, and an overrun follows",
 	 "watch; fail EIO > EIO; > overrun"},
-	{"members that do not apply are zero",
-	 "watch; plug a:0; add a; fail ENOBUFS > +a +a/1=umad0 overrun"},
-	{"every port of a device is reported",
-	 "watch; plug a:0; port a:1; add umad0 umad1 a > +a/1=umad0 +a/2=umad1 +a"},
 	{"a module that is unloaded takes ports only, and devices are reported without its "
 	 "folder",
 	 "plug a:0; watch; gone infiniband_mad; remove umad0 > -a/1=umad0; ca b; add b > +b"},
-	{"a number that another device takes over is reported",
-	 "plug a:0; watch; unplug a:0; plug d:0; remove umad0 a; "
-	 "add umad0 d > -a/1=umad0 -a +d/1=umad0 +d"},
 	/* a caller may have listed it under the intermediate name */
 	{"a device renamed twice is known under its last name",
 	 "plug a:0; watch; unplug a:0; plug c:0; move a:tmp tmp:c > overrun; "
@@ -481,46 +467,28 @@ static const struct row rows[] = {
 	/* the device had the name b for a while, which only a list showed */
 	{"a device renamed back is an overrun",
 	 "watch; plug a:0; add a; move a:b b:a > +a +a/1=umad0 overrun"},
-	{"a synthetic uevent is no event", "plug a:0; watch; trigger umad0 > nothing"},
-	{"an unknown device that goes is not reported",
-	 "rnic iw0; plug mlx5_0:0; watch; remove iw0 mlx5_00 mlx5_ umad00 issm0; rnic iw1; "
-	 "move iw0:iw1 > nothing"},
 	/* afterwards it knows the present devices, and reports none twice */
 	{"a listing after a loss is tried again until it succeeds",
 	 "watch; plug a:0; fail ENOBUFS; full 1 > EMFILE; full 1 > EMFILE; full 1 > EMFILE; "
 	 "> overrun; remove a > -a/1=umad0 -a"},
-	/* the removal of an absent device is not reported, that of an unseen one is */
-	{"after an overrun the present devices are known",
-	 "plug a:0; watch; unplug a:0; plug b:1; fail ENOBUFS > overrun; "
-	 "remove a b > -b/1=umad1 -b"},
 	/* two calls read its node_type, the third lists the nodes */
 	{"a listing that fails is reported, and an overrun follows",
-	 "watch; put infiniband/a/node_type=1; add a; full 3 > EMFILE; > overrun"},
-	{"a shortage does not hide that a device has gone",
-	 "watch; add a; full 2 > EMFILE; > overrun"},
-	/* the order of the ports is not specified */
-	{"one uevent can be several events",
-	 "plug a:0; port a:1; watch; remove a > -a/2=umad1 -a/1=umad0 -a"},
+	 "watch; put infiniband/a/node_type=1; add a; full 3 > EMFILE; > overrun; "
+	 "gone infiniband/a; add a; full 2 > EMFILE; > overrun"},
 	/* 19 and 31 characters */
 	{"names as long as they may be are reported whole",
 	 "watch; ca a_name_19_character; "
 	 "node 000000000000000000000000007:a_name_19_character=1; add "
 	 "umad000000000000000000000000007 a_name_19_character > "
 	 "+a_name_19_character/1=umad000000000000000000000000007 +a_name_19_character"},
-	{"attributes without a newline are read",
-	 "watch; put infiniband/a/node_type=1; node 0:a=1; add umad0 a > +a/1=umad0 +a"},
 	/* it is being removed */
 	{"a node without its attributes is an overrun",
 	 "watch; put infiniband_mad/umad0/port=1; add umad0 > overrun; "
 	 "gone infiniband_mad/umad0; put infiniband_mad/umad0/ibdev=a; add umad0 > overrun; "
 	 "gone infiniband_mad/umad0; add umad0 > overrun"},
 	{"a node whose owner cannot be is not reported",
-	 "watch; node 0:=1; add umad0 > nothing; node 0:a=; add umad0 > nothing; "
-	 "node 0:a=one; add umad0 > nothing; node 0:a=-1; add umad0 > nothing; "
-	 "node 0:a=2147483648; add umad0 > nothing; node 0:a=99999999999999999999; "
-	 "add umad0 > nothing; node 0:../a=1; add umad0 > nothing; node 0:..=1; "
-	 "add umad0 > nothing; node 0:a/b=1; add umad0 > nothing; "
-	 "node 0:a_name_of_20_letters=1; add umad0 > nothing"},
+	 "watch; node 0:=1; add umad0 > nothing; node 0:a=one; add umad0 > nothing; "
+	 "node 0:a=2147483648; add umad0 > nothing; node 0:..=1; add umad0 > nothing"},
 };
 
 TEST_ROWS(run_row, rows);
@@ -543,12 +511,8 @@ static const struct row port_rows[] = {
 	{"several changes are one event for each port, and then none",
 	 "plug a:0; ports; plug b:1; add umad1 > +b/1=umad1; "
 	 "set a:lid=0x77 a:state=1 b:lid=0x78; look > *a/1=umad0 *b/1=umad1; look > nothing"},
-	{"a change that is taken back gives no event",
-	 "plug a:0; set a:lid=0x1; ports; set a:lid=0x2; set a:lid=0x1; look > nothing"},
 	{"ports are compared at the end of an interval only",
 	 "plug a:0; ports; set a:lid=0x77 > nothing; look > *a/1=umad0"},
-	{"a change before the watch gives no event",
-	 "plug a:0; set a:lid=0x77; ports; look > nothing"},
 	{"a port that was added is watched from its event on",
 	 "ports; plug a:0; add umad0 > +a/1=umad0; set a:lid=0x77; look > *a/1=umad0"},
 	{"a port that had no values when it was added gives an event when it has",
@@ -596,6 +560,7 @@ TEST(after_a_shortage_the_descriptor_is_readable_at_the_next_interval)
 
 /* --- messages and sysfs --------------------------------------------------------- */
 
+/* fuzz_uevent.c has messages of any content. */
 TEST(malformed_messages_are_passed_over)
 {
 	static const struct {
@@ -603,12 +568,6 @@ TEST(malformed_messages_are_passed_over)
 		int length;
 	} messages[] = {
 		{"", 1},
-		{"rubbish", 8},
-		{"ACTION=remove", 14},
-		{"SUBSYSTEM=infiniband", 21},
-		{"ACTION=", 8},
-		{"DEVPATH=", 9},
-		{"add@/devices/infiniband/mlx5_0", 31},
 		{"ACTION=remove\0SUBSYSTEM=infiniband", 35},
 		{"ACTION=remove\0DEVPATH=/devices/mlx5_0", 38},
 		{"SUBSYSTEM=infiniband\0DEVPATH=/devices/mlx5_0", 45},
@@ -618,8 +577,7 @@ TEST(malformed_messages_are_passed_over)
 	plug("mlx5_0", 0);
 	watch();
 	for (size_t i = 0; i < sizeof(messages) / sizeof(*messages); i++) {
-		memcpy(uevents[uevent_count].text, messages[i].text,
-		       (size_t)messages[i].length);
+		memcpy(uevents[i].text, messages[i].text, (size_t)messages[i].length);
 		uevents[uevent_count++].length = messages[i].length;
 	}
 	run_line("> nothing");
@@ -672,23 +630,15 @@ static int open_monitor(int interval_ms)
 	return ret;
 }
 
-TEST(an_opening_that_fails_stores_nothing)
+TEST(every_call_and_allocation_of_an_opening_may_fail)
 {
-	static const int errors[] = {EOPNOTSUPP, ENOMEM, EPERM, EMFILE};
-
 	/* watching begins before sysfs is read */
-	for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
-		open_error = errors[i];
-		assert_int_equal(open_monitor(0), -errors[i]);
-	}
+	open_error = EPERM;
+	assert_int_equal(open_monitor(0), -EPERM);
 	assert_int_equal(fake_calls(), 0);
 	open_error = 0;
 	assert_int_equal(open_monitor(-1), -EINVAL);
 	assert_fails(umad_monitor_open(NULL, 1), EINVAL);
-}
-
-TEST(every_call_and_allocation_of_an_opening_may_fail)
-{
 	plug("mlx5_0", 0);
 	for (int round = 0; round < 4; round++) {
 		const int interval = round / 2 ? INT_MAX : 0,
@@ -716,19 +666,6 @@ TEST(every_call_and_allocation_of_an_opening_may_fail)
 	}
 }
 
-TEST(a_monitor_has_one_descriptor_to_poll)
-{
-	struct pollfd pollfd = {.events = POLLIN};
-
-	watch();
-	pollfd.fd = umad_monitor_get_fd(monitor);
-	assert_int_equal(poll(&pollfd, 1, 0), 0);
-	assert_int_equal(eventfd_write(socket_fd, 1), 0);
-	assert_int_equal(poll(&pollfd, 1, 0), 1);
-	assert_int_equal(pollfd.revents, POLLIN);
-	umad_monitor_free(NULL);
-}
-
 /* A program compiled with an older or a newer structure. */
 TEST(an_event_has_the_size_of_the_program_s_structure)
 {
@@ -753,11 +690,18 @@ TEST(an_event_has_the_size_of_the_program_s_structure)
 	assert_int_equal(smaller[offsetof(struct umad_event, portnum)], 0x55);
 }
 
-TEST(a_call_without_arguments_reads_no_event_and_a_loss_is_logged_with_its_reason)
+TEST(a_monitor_has_one_descriptor_to_poll_and_logs_why_events_are_lost)
 {
+	struct pollfd pollfd = {.events = POLLIN};
 	struct umad_event event;
 
 	watch();
+	pollfd.fd = umad_monitor_get_fd(monitor);
+	assert_int_equal(poll(&pollfd, 1, 0), 0);
+	assert_int_equal(eventfd_write(socket_fd, 1), 0);
+	assert_int_equal(poll(&pollfd, 1, 0), 1);
+	assert_int_equal(pollfd.revents, POLLIN);
+	umad_monitor_free(NULL);
 	assert_fails(umad_monitor_get_fd(NULL), EINVAL);
 	assert_fails(umad_monitor_next_event(NULL, &event, sizeof(event)), EINVAL);
 	uevent_error(ENOBUFS);
@@ -767,23 +711,6 @@ TEST(a_call_without_arguments_reads_no_event_and_a_loss_is_logged_with_its_reaso
 	run_line("> overrun");
 	end_log();
 	assert_non_null(strstr(kept.text, strerror(ENOBUFS)));
-}
-
-TEST(a_removal_without_memory_is_told_as_an_overrun)
-{
-	watch();
-	/* read one by one, so that the list of events keeps its initial size */
-	for (int i = 0; i < 20; i++) {
-		plug_lightly("mlx5_0", i);
-		umad_uevent("add", i);
-		assert_string_not_equal(reported(), "");
-	}
-	fake_remove("/sys/class/infiniband");
-	fake_remove("/sys/class/infiniband_mad");
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	/* the first allocation is the message's, the second is the longer list of events */
-	fake_fail_malloc(2);
-	run_line("> ENOMEM; > overrun");
 }
 
 TEST(a_caller_without_memory_still_knows_what_is_there)
@@ -806,7 +733,7 @@ TEST(a_caller_without_memory_still_knows_what_is_there)
 			char name[UMAD_CA_NAME_LEN];
 
 			snprintf(name, sizeof(name), "mlx5_%d", i);
-			plug_lightly(name, i);
+			plug(name, i);
 			send_both("add", name, i);
 		}
 		fake_fail_malloc(++n);
@@ -946,11 +873,13 @@ static int read_event(enum umad_event_type *type)
 /*
  * Values change, intervals end, devices go, come and are renamed, also while sysfs is read, the
  * queue of uevents is short, and the library runs short of descriptors and memory: what the
- * caller read at the last events is what sysfs has at the end. fuzz_uevent.c checks that each
- * event fits those before it, and has messages of any content.
+ * caller read at the last events is what sysfs has at the end. SEQUENCES sets how often.
+ * fuzz_uevent.c checks that each event fits those before it.
  */
 TEST(the_caller_ends_with_what_sysfs_has)
 {
+	const char *wanted = getenv("SEQUENCES");
+	int sequences = wanted ? atoi(wanted) : 100;
 	unsigned changes = 0, overruns = 0, failures = 0;
 	enum umad_event_type type;
 	int sequence, step, ret;
@@ -961,7 +890,7 @@ TEST(the_caller_ends_with_what_sysfs_has)
 	memset(in_sysfs, 0, sizeof(in_sysfs));
 	watch_ports();
 	memcpy(as_read, in_sysfs, sizeof(as_read));
-	for (sequence = 0; sequence < 1000; sequence++) {
+	for (sequence = 0; sequence < sequences; sequence++) {
 		uevent_room = 1 + rand() % 16;
 		fake_before_open(rand() % 2 ? change_sometimes : NULL);
 		for (step = rand() % 8; step >= 0; step--) {
@@ -988,5 +917,5 @@ TEST(the_caller_ends_with_what_sysfs_has)
 		}
 		assert_memory_equal(as_read, in_sysfs, sizeof(as_read));
 	}
-	assert_true(changes > 100 && overruns > 100 && failures > 10);
+	assert_true(changes > 10 && overruns > 10 && failures > 1);
 }
