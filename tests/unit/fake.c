@@ -294,71 +294,73 @@ void fake_remove(const char *path)
 	remove_tree(fake_real_path(path));
 }
 
-void fake_ca(const char *ca_name)
+/* Files of a folder, each with its name and its text; the last name is NULL. */
+static void make_files(const char *folder, const char *const (*files)[2])
 {
 	char path[256];
-	int tail = snprintf(path, sizeof(path), "/sys/class/infiniband/%s/", ca_name);
 
-	strcpy(path + tail, "node_type");
-	fake_file(path, "1: CA\n");
-	strcpy(path + tail, "fw_ver");
-	fake_file(path, "20.31.1014\n");
-	strcpy(path + tail, "hw_rev");
-	fake_file(path, "0\n");
-	strcpy(path + tail, "hca_type");
-	fake_file(path, "MT4123\n");
-	strcpy(path + tail, "node_guid");
-	fake_file(path, "0002:c903:00a0:0b10\n");
-	strcpy(path + tail, "sys_image_guid");
-	fake_file(path, "0002:c903:00a0:0b13\n");
-	strcpy(path + tail, "ports");
-	fake_dir(path);
+	for (; (*files)[0]; files++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, (*files)[0]);
+		fake_file(path, "%s\n", (*files)[1]);
+	}
+}
+
+void fake_ca(const char *ca_name)
+{
+	static const char *const files[][2] = {
+		{"node_type", "1: CA"},
+		{"fw_ver", "20.31.1014"},
+		{"hw_rev", "0"},
+		{"hca_type", "MT4123"},
+		{"node_guid", "0002:c903:00a0:0b10"},
+		{"sys_image_guid", "0002:c903:00a0:0b13"},
+		{NULL, NULL},
+	};
+	char folder[128];
+
+	snprintf(folder, sizeof(folder), "/sys/class/infiniband/%s", ca_name);
+	make_files(folder, files);
+	strcat(folder, "/ports");
+	fake_dir(folder);
 }
 
 void fake_port(const char *ca_name, int portnum, uint32_t guid)
 {
-	const struct {
-		const char *name, *text;
-	} attributes[] = {
-		{"lid", "0x2b\n"},
-		{"lid_mask_count", "1\n"},
-		{"sm_lid", "0x1\n"},
-		{"sm_sl", "3\n"},
-		{"state", "4: ACTIVE\n"},
-		{"phys_state", "5: LinkUp\n"},
-		{"rate", "100 Gb/sec (4X EDR)\n"},
-		{"cap_mask", "0x2651e848\n"},
-		{"link_layer", "InfiniBand\n"},
-		{"pkeys/0", "0xffff\n"},
-		{"pkeys/1", "0x7fff\n"},
+	char folder[128], gid[64];
+	const char *const files[][2] = {
+		{"lid", "0x2b"},
+		{"lid_mask_count", "1"},
+		{"sm_lid", "0x1"},
+		{"sm_sl", "3"},
+		{"state", "4: ACTIVE"},
+		{"phys_state", "5: LinkUp"},
+		{"rate", "100 Gb/sec (4X EDR)"},
+		{"cap_mask", "0x2651e848"},
+		{"link_layer", "InfiniBand"},
+		{"pkeys/0", "0xffff"},
+		{"pkeys/1", "0x7fff"},
+		{"gids/0", gid},
+		{NULL, NULL},
 	};
-	char path[256];
-	size_t i;
-	int tail = snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%d/", ca_name,
-			    portnum);
 
-	for (i = 0; i < sizeof(attributes) / sizeof(*attributes); i++) {
-		strcpy(path + tail, attributes[i].name);
-		fake_file(path, "%s", attributes[i].text);
-	}
-	strcpy(path + tail, "gids/0");
-	fake_file(path, "fe80:0000:0000:0000:0002:c903:%04x:%04x\n", guid >> 16, guid & 0xffff);
+	snprintf(folder, sizeof(folder), "/sys/class/infiniband/%s/ports/%d", ca_name, portnum);
+	snprintf(gid, sizeof(gid), "fe80:0000:0000:0000:0002:c903:%04x:%04x", guid >> 16,
+		 guid & 0xffff);
+	make_files(folder, files);
 }
 
 void fake_umad(int number, const char *ca_name, int portnum)
 {
 	static const char *const kinds[] = {"umad", "issm"};
-	char path[256], name[32];
-	int i, tail;
+	char folder[64], name[32], port[16];
+	const char *const files[][2] = {{"ibdev", ca_name}, {"port", port}, {NULL, NULL}};
 
+	snprintf(port, sizeof(port), "%d", portnum);
 	fake_file("/sys/class/infiniband_mad/abi_version", "5\n");
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		snprintf(name, sizeof(name), "%s%d", kinds[i], number);
-		tail = snprintf(path, sizeof(path), "/sys/class/infiniband_mad/%s/", name);
-		strcpy(path + tail, "ibdev");
-		fake_file(path, "%s\n", ca_name);
-		strcpy(path + tail, "port");
-		fake_file(path, "%d\n", portnum);
+		snprintf(folder, sizeof(folder), "/sys/class/infiniband_mad/%s", name);
+		make_files(folder, files);
 		fake_device(name);
 	}
 }

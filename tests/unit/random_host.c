@@ -3,6 +3,7 @@
 #include "random_host.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -154,12 +155,17 @@ static bool is_missing(const struct files *files, const char *name)
 	       (!name[length] || name[length] == '/');
 }
 
-static void put(const struct files *files, const char *name, const char *text)
+__attribute__((format(printf, 3, 4))) static void put(const struct files *files,
+						      const char *name, const char *format, ...)
 {
-	char path[128];
+	char path[128], text[64];
+	va_list args;
 
 	if (is_missing(files, name))
 		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
 	snprintf(path, sizeof(path), "%s/%s", files->folder, name);
 	files->write(path, text, files->user);
 }
@@ -168,7 +174,6 @@ static void write_port(const struct host_device *device, const struct host_port 
 		       struct files *files)
 {
 	uint64_t guid = port->guid;
-	char text[64];
 
 	snprintf(files->folder, sizeof(files->folder), "/sys/class/infiniband/%.20s/ports/%d",
 		 device->name, port->number);
@@ -177,20 +182,15 @@ static void write_port(const struct host_device *device, const struct host_port 
 	put(files, "lid_mask_count", "0\n");
 	put(files, "sm_lid", "0x1\n");
 	put(files, "sm_sl", "0\n");
-	snprintf(text, sizeof(text), "%u: X\n", port->state);
-	put(files, "state", text);
-	snprintf(text, sizeof(text), "%u: X\n", port->phys_state);
-	put(files, "phys_state", text);
+	put(files, "state", "%u: X\n", port->state);
+	put(files, "phys_state", "%u: X\n", port->phys_state);
 	put(files, "rate", "100 Gb/sec (4X EDR)\n");
 	put(files, "cap_mask", port->sm_disabled ? "0x2651ec48\n" : "0x2651e848\n");
-	if (port->link_layer) {
-		snprintf(text, sizeof(text), "%s\n", port->link_layer);
-		put(files, "link_layer", text);
-	}
-	snprintf(text, sizeof(text), "fe80:0000:0000:0000:%04x:%04x:%04x:%04x\n",
-		 (unsigned)(guid >> 48), (unsigned)(guid >> 32) & 0xffff,
-		 (unsigned)(guid >> 16) & 0xffff, (unsigned)guid & 0xffff);
-	put(files, "gids/0", text);
+	if (port->link_layer)
+		put(files, "link_layer", "%s\n", port->link_layer);
+	put(files, "gids/0", "fe80:0000:0000:0000:%04x:%04x:%04x:%04x\n",
+	    (unsigned)(guid >> 48), (unsigned)(guid >> 32) & 0xffff,
+	    (unsigned)(guid >> 16) & 0xffff, (unsigned)guid & 0xffff);
 	put(files, "pkeys/0", "0xffff\n");
 	put(files, "pkeys/1", "0x7fff\n");
 }
@@ -199,23 +199,19 @@ static void write_umad(const struct host_device *device, const struct host_port 
 		       int number, struct files *files)
 {
 	static const char *const kinds[] = {"umad", "issm"};
-	char text[32];
 
 	files->missing = NULL;
 	for (int i = 0; i < 2; i++) {
 		snprintf(files->folder, sizeof(files->folder), "/sys/class/infiniband_mad/%s%d",
 			 kinds[i], number);
-		snprintf(text, sizeof(text), "%.20s\n", device->name);
-		put(files, "ibdev", text);
-		snprintf(text, sizeof(text), "%d\n", port->number);
-		put(files, "port", text);
+		put(files, "ibdev", "%.20s\n", device->name);
+		put(files, "port", "%d\n", port->number);
 	}
 }
 
 void host_write(const struct host *host, host_write_fn *write, void *user)
 {
 	struct files files = {.write = write, .user = user};
-	char text[32];
 	int i, j, number = 0;
 
 	write("/sys/class/infiniband_mad/abi_version", "5\n", user);
@@ -225,8 +221,7 @@ void host_write(const struct host *host, host_write_fn *write, void *user)
 		snprintf(files.folder, sizeof(files.folder), "/sys/class/infiniband/%.20s",
 			 device->name);
 		files.missing = device->missing;
-		snprintf(text, sizeof(text), "%d: X\n", device->node_type);
-		put(&files, "node_type", text);
+		put(&files, "node_type", "%d: X\n", device->node_type);
 		put(&files, "fw_ver", "20.31.1014\n");
 		put(&files, "hw_rev", "0\n");
 		put(&files, "hca_type", "MT4123\n");

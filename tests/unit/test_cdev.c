@@ -161,31 +161,3 @@ TEST(a_response_that_names_no_umad_device_is_rejected)
 		finds_umad(NULL);
 	}
 }
-
-TEST(the_abi_version_is_read_each_time)
-{
-	assert_int_equal(cdev_abi_version(), -ENOENT);
-	fake_file("/sys/class/infiniband_mad/abi_version", "5\n");
-	assert_int_equal(cdev_abi_version(), 5);
-	fake_file("/sys/class/infiniband_mad/abi_version", "rubbish\n");
-	assert_int_equal(cdev_abi_version(), -EIO);
-	fake_file("/sys/class/infiniband_mad/abi_version", "4294967295\n");
-	assert_int_equal(cdev_abi_version(), -EIO);
-}
-
-TEST(every_call_may_fail)
-{
-	const struct port_choice port = {"mlx5_0", 1};
-	char path[SYSFS_PATH_MAX];
-	unsigned n = 0;
-	int ret;
-
-	fake_umad(1, "mlx5_0", 1);
-	do {
-		fake_fail_call(++n, EIO);
-		ret = cdev_find(CDEV_UMAD, &port, path);
-		assert_true(ret == 0 || ret == -EINVAL);
-	} while (fake_failed());
-	assert_int_equal(ret, 0);
-	fake_fail_call(0, 0);
-}

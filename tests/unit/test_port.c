@@ -80,6 +80,8 @@ TEST(the_pkey_index_is_asked_for_before_abi_6)
 
 TEST(what_is_wrong_with_a_port_is_told)
 {
+	static const char *const versions[] = {"4\n", "", "rubbish\n", "4294967295\n"};
+
 	assert_fails(umad_open_port("mlx5_9", 1), ENODEV);
 	assert_fails(umad_open_port("mlx5_9", 0), ENODEV);
 	assert_fails(umad_open_port("mlx5_0", 2), EINVAL);
@@ -91,10 +93,10 @@ TEST(what_is_wrong_with_a_port_is_told)
 	fake_file("/sys/class/infiniband_mad/umad8/port", "2\n");
 	assert_errno(assert_int_equal(umad_open_port("mlx5_0", 2), -EIO), ENOENT);
 	/* the ABI is old or unreadable */
-	fake_file("/sys/class/infiniband_mad/abi_version", "4\n");
-	assert_fails(umad_open_port("mlx5_0", 1), EOPNOTSUPP);
-	fake_file("/sys/class/infiniband_mad/abi_version", "%s", "");
-	assert_fails(umad_open_port("mlx5_0", 1), EOPNOTSUPP);
+	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+		fake_file("/sys/class/infiniband_mad/abi_version", "%s", versions[i]);
+		assert_fails(umad_open_port("mlx5_0", 1), EOPNOTSUPP);
+	}
 	fake_remove("/sys/class/infiniband_mad/abi_version");
 	assert_fails(umad_open_port(NULL, 0), EOPNOTSUPP);
 }
