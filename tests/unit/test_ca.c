@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a call reads of a device and its ports (ca.c), and the lists of devices (devices.c). */
+/*
+ * What a call reads of a device and its ports (ca.c, sysfs.c), and the lists of devices
+ * (devices.c).
+ */
 
 #include "at.h"
 #include "fake.h"
 #include "kept_log.h"
+#include "sysfs.h"
 #include "test.h"
+
+#include <sys/stat.h>
 
 #define CLASS "/sys/class/infiniband"
 #define CA    CLASS "/mlx5_0"
@@ -24,7 +30,7 @@ FIXTURE(setup, fake_teardown);
 
 static umad_ca_t ca;
 static umad_port_t port;
-static __be64 guids[20];
+static __be64 guids[256];
 
 /* --- rows ----------------------------------------------------------------------- */
 
@@ -62,7 +68,17 @@ static const struct values_row {
 	 "hw_rev-; hca_type-; fw_ver=\n; ports/1/link_layer=Ethernet\n; ports/1/lid=0x0\n; "
 	 "ports/1/rate=10 Gb/sec (1X FDR10)\n; ports/1/pkeys/1-",
 	 "fw ''; hw ''; hca ''; link Ethernet; lid 0; rate 10; pkeys ffff"},
+	{"a number is what its file begins with",
+	 "ports/1/rate=2.5 Gb/sec (1X SDR)\n; ports/1/lid=0x00000100\n; ports/1/sm_lid=0\n; "
+	 "ports/1/cap_mask=4294967295\n; ports/1/lid_mask_count=7\xff\xfe",
+	 "rate 2; lid 100; sm 0/3; cap ffffffff; lmc 7"},
 	{"a rate that is no number is 0", "ports/1/rate=rubbish\n", "rate 0"},
+	{"a GUID has groups of one to four hex digits", "node_guid=2:C903:a0:b10\n",
+	 "node 2c90300a00b10"},
+	{"a text is the first line",
+	 "fw_ver=1.2\n3.4\n; hw_rev=\n; hca_type=", "fw '1.2'; hw ''; hca ''"},
+	{"a port has a number as its name",
+	 "ports/a/; ports/2x/; ports/-1/; ports/02/; ports/+2/; ports/0x3/", "ports 1"},
 	{"P_Keys end at the first that is not there",
 	 "ports/1/pkeys/5=1; ports/1/pkeys/70000=1; ports/1/pkeys/-1=1; ports/1/pkeys/a=1",
 	 "pkeys ffff 7fff"},
@@ -166,18 +182,71 @@ TEST(required_attributes_may_not_be_missing_or_make_no_sense)
 		}
 	}
 	fake_port("mlx5_0", 1, 1);
-	/* no 16 bits */
-	fake_file(PORT1 "/pkeys/1", "0x10000\n");
-	assert_fails(umad_get_port("mlx5_0", 1, &port), EIO);
-	assert_null(port.pkeys);
-	assert_int_equal(port.pkeys_size, 0);
 	fake_remove(PORT1 "/pkeys");
 	cannot_be_read(ENOENT);
 	fake_remove(CA "/ports");
 	cannot_be_read(ENOENT);
 }
 
-/* ca.ports[] ends at port 9. */
+TEST(what_is_no_number_or_guid_fails_the_call)
+{
+	static const struct {
+		const char *name, *contents; /* separated by "|" */
+	} wrong[] = {
+		{"ports/1/lid", "4294967296\n|99999999999999999999999\n|-1\n|+1\n| 1\n|\n||"
+				"ACTIVE\n|\xff\xfe\n"},
+		{"ports/1/pkeys/1", "0x10000\n|"},
+		{"node_guid", "0002:c903:00a0\n|0002:c903:00a0:0b10:0000\n|"
+			      "0002:c903:00a0:0b10 \n|0002:c903:00a0:00b10\n|"
+			      "0002:c903::0b10\n|0002:c903:00a0:\n|0002:c903:00a0:-b10\n|"
+			      "0x02:c903:00a0:0b10\n|0002c90300a00b10\n|"},
+		{"ports/1/gids/0", "fe80::1234\n|fe80:0000:0000:0000:0002:c903:0000\n|"
+				   "fe80:0000:0000:0000:0002:c903:0000:1234:0000\n|"},
+	};
+	char contents[512], *rest, *content;
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		fake_ca("mlx5_0");
+		fake_port("mlx5_0", 1, 1);
+		for (rest = strcpy(contents, wrong[i].contents);
+		     (content = strsep(&rest, "|"));) {
+			fake_file(at(CA "/%s", wrong[i].name), "%s", content);
+			cannot_be_read(EIO);
+		}
+	}
+	fake_port("mlx5_0", 1, 1);
+	/* the kernel's "no value" is not reported as an invalid argument */
+	fake_fail_call(4, EINVAL); /* after node_type, lid is opened and read */
+	assert_fails(umad_get_port("mlx5_0", 1, &port), EIO);
+	/* a FIFO does not block the caller, and a line without end is not read whole */
+	fake_remove(PORT1 "/rate");
+	assert_int_equal(mkfifo(fake_real_path(PORT1 "/rate"), 0600), 0);
+	fake_file(PORT1 "/lid", "%0255d", 0);
+	fake_file(PORT1 "/sm_lid", "%0254d1", 0);
+	assert_int_equal(umad_get_port("mlx5_0", 1, &port), 0);
+	assert_int_equal(port.rate, 0);
+	assert_int_equal(port.base_lid, 0);
+	assert_int_equal(port.sm_lid, 1);
+	umad_release_port(&port);
+}
+
+TEST(the_longest_path_is_read_and_one_longer_is_not)
+{
+	char name[SYSFS_PATH_MAX + 1] = "", path[SYSFS_PATH_MAX];
+	unsigned value;
+
+	memset(name, 'x', SYSFS_PATH_MAX - 1 - strlen(CA "/"));
+	assert_int_equal(sysfs_path(path, CA "/%s", name), 0);
+	fake_file(path, "5\n");
+	assert_int_equal(sysfs_read_uint(CA, name, &value), 0);
+	assert_int_equal(value, 5);
+	name[strlen(name)] = 'x';
+	assert_int_equal(sysfs_read_uint(CA, name, &value), -ENAMETOOLONG);
+	memset(name, 'x', SYSFS_PATH_MAX);
+	assert_int_equal(node_ports(name, (bool[NODE_PORTS_MAX]){0}), -ENAMETOOLONG);
+}
+
+/* ca.ports[] ends at port 9, and numbers at 255. */
 TEST(ports_that_do_not_fit_fail_umad_get_ca_and_no_other_call)
 {
 	for (int i = 1; i <= 12; i++)
@@ -194,6 +263,16 @@ TEST(ports_that_do_not_fit_fail_umad_get_ca_and_no_other_call)
 		assert_int_equal(umad_get_port(i % 2 ? NULL : "mlx5_0", i / 2 * 12, &port), 0);
 		assert_int_equal(port.portnum, i / 2 ? 12 : 2);
 		umad_release_port(&port);
+	}
+	fake_port("mlx5_0", 255, 255);
+	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 256), 256);
+	fake_remove(CA "/ports/255");
+	for (int i = 0; i < 2; i++) {
+		fake_dir(at(CA "/ports/%s", i ? "99999999999999999999" : "256"));
+		assert_errno(
+			assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 256), -EIO),
+			EIO);
+		fake_remove(at(CA "/ports/%s", i ? "99999999999999999999" : "256"));
 	}
 	for (int i = 10; i <= 12; i++)
 		fake_remove(at(CA "/ports/%d", i));
@@ -268,18 +347,25 @@ TEST(ports_come_by_their_number)
 
 TEST(what_is_not_there_is_no_device)
 {
+	static const char *const no_types[] = {"", "rubbish\n", "4294967295\n", "4294967297\n"};
 	static const char *const names[] = {"mlx5_9", "../infiniband/mlx5_0", NULL,
 					    "a_name_that_is_far_too_long"};
 
 	assert_errno(assert_int_equal(umad_get_port("mlx5_0", 2, &port), -EIO), ENOENT);
-	/* a device of another kind is found only by its name */
 	fake_port("mlx5_0", 1, 1);
-	fake_file(CA "/node_type", "4: RNIC\n");
-	has_ports("mlx5_0", "-+");
-	assert_int_equal(ca.node_type, 4);
-	for (int portnum = 0; portnum < 2; portnum++) {
-		assert_int_equal(umad_get_port("mlx5_0", portnum, &port), 0);
-		umad_release_port(&port);
+	for (size_t i = 0; i < sizeof(no_types) / sizeof(*no_types); i++) {
+		fake_file(CA "/node_type", "%s", no_types[i]);
+		assert_fails(umad_get_ca("mlx5_0", &ca), ENODEV);
+	}
+	/* a device of another kind is found only by its name */
+	for (unsigned type = 0; type <= 4; type += 4) {
+		fake_file(CA "/node_type", "%u: RNIC\n", type);
+		has_ports("mlx5_0", "-+");
+		assert_int_equal(ca.node_type, type);
+		for (int portnum = 0; portnum < 2; portnum++) {
+			assert_int_equal(umad_get_port("mlx5_0", portnum, &port), 0);
+			umad_release_port(&port);
+		}
 	}
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		assert_fails(umad_get_ca(names[i], &ca), ENODEV);
