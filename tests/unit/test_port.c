@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Opening a port (port.c) and its issm device (issm.c). */
+/* Opening a port (port.c) and its issm device (issm.c), and finding the devices (cdev.c). */
 
+#include "at.h"
+#include "devices.h"
 #include "fake.h"
 #include "kept_log.h"
 #include "test.h"
@@ -9,10 +11,35 @@
 #include <fcntl.h>
 #include <signal.h>
 
+#define MAD "/sys/class/infiniband_mad"
+
 static struct fake_device *umad, *issm;
+
+/* The kernel's response over netlink; the linker's --wrap makes the library call this. */
+static const char *response;
+static void (*on_request)(void);
+static int requests;
+
+int __real_netlink_find_umad(const char *ca_name, int portnum, char *name, size_t size);
+int __wrap_netlink_find_umad(const char *ca_name, int portnum, char *name, size_t size);
+
+int __wrap_netlink_find_umad(const char *ca_name, int portnum, char *name, size_t size)
+{
+	assert_string_equal(ca_name, "mlx5_0");
+	requests++;
+	if (on_request)
+		on_request();
+	if (!response)
+		return __real_netlink_find_umad(ca_name, portnum, name, size);
+	snprintf(name, size, "%s", response);
+	return 0;
+}
 
 static int setup(void)
 {
+	response = NULL;
+	on_request = NULL;
+	requests = 0;
 	if (fake_setup())
 		return -1;
 	fake_ca("mlx5_0");
@@ -111,6 +138,119 @@ TEST(without_netlink_there_is_no_monitor_and_no_autoload)
 	assert_int_equal(umad_open_port("mlx5_0", 1), -EINVAL);
 }
 
+/* --- finding a device ------------------------------------------------------------- */
+
+/* cdev_find() finds this device; NULL: it fails with this errno. */
+static void finds(enum cdev_kind kind, const char *ca_name, int portnum, const char *name,
+		  int err)
+{
+	char path[SYSFS_PATH_MAX];
+	struct port_choice port = {.portnum = portnum};
+
+	strcpy(port.ca_name, ca_name);
+	assert_int_equal(cdev_find(kind, &port, path), -err);
+	if (name)
+		assert_string_equal(path, at("/dev/infiniband/%s", name));
+}
+
+static void finds_umad(const char *name)
+{
+	finds(CDEV_UMAD, "mlx5_0", 1, name, name ? 0 : EINVAL);
+}
+
+TEST(a_device_is_found_by_ca_and_port)
+{
+	fake_umad(0, "mlx5_1", 1);
+	fake_umad(1, "mlx5_0", 3);
+	finds_umad("umad2");
+	assert_int_equal(requests, 0);
+	/* a port without device, and a CA that is not there */
+	finds(CDEV_UMAD, "mlx5_0", 2, NULL, EINVAL);
+	assert_int_equal(requests, 1);
+	finds(CDEV_UMAD, "mlx5_9", 1, NULL, ENODEV);
+	assert_int_equal(requests, 1);
+	fake_umad(1234567, "mlx5_0", 2);
+	finds(CDEV_ISSM, "mlx5_0", 2, "issm1234567", 0);
+}
+
+TEST(the_cas_own_hardware_is_asked_first)
+{
+	static const char own[] =
+		"/sys/class/infiniband/mlx5_0/device/infiniband_mad/umad3/ibdev";
+
+	fake_file(own, "mlx5_0\n");
+	fake_file("/sys/class/infiniband/mlx5_0/device/infiniband_mad/umad3/port", "1\n");
+	/* further calls would be an error */
+	fake_fail_call(6, EIO);
+	finds_umad("umad3");
+	assert_true(!fake_failed());
+	fake_fail_call(0, 0);
+	/* hardware that is shared is no response */
+	fake_file(own, "mlx5_1\n");
+	finds_umad("umad2");
+}
+
+TEST(entries_that_make_no_sense_are_passed_over)
+{
+	static const struct {
+		const char *name, *ibdev, *port; /* NULL: there is no such file */
+	} entries[] = {
+		{"umad", "mlx5_0\n", "1\n"},
+		{"umadx", "mlx5_0\n", "1\n"},
+		{"umad1x", "mlx5_0\n", "1\n"},
+		{"umad99999999999999999999999999999", "mlx5_0\n", "1\n"},
+		{"umad1", NULL, "1\n"},
+		{"umad2", "mlx5_0\n", NULL},
+		{"umad3", "", "1\n"},
+		{"umad4", "mlx5_0\n", "4294967295\n"},
+		{"umad5", "mlx5_0_and_a_long_tail\n", "1\n"},
+		{"umad6", "../mlx5_0\n", "1\n"},
+	};
+
+	fake_remove(MAD);
+	fake_link(MAD "/umad0", "nowhere");
+	for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++) {
+		if (entries[i].ibdev)
+			fake_file(at(MAD "/%s/ibdev", entries[i].name), "%s", entries[i].ibdev);
+		if (entries[i].port)
+			fake_file(at(MAD "/%s/port", entries[i].name), "%s", entries[i].port);
+	}
+	finds_umad(NULL);
+	fake_umad(7, "mlx5_0", 1);
+	finds_umad("umad7");
+}
+
+static void load_module(void)
+{
+	fake_umad(5, "mlx5_0", 1);
+}
+
+TEST(the_kernel_is_asked_when_sysfs_has_nothing)
+{
+	static const char *const no_names[] = {
+		"uverbs0", "../../etc/passwd", "umad", "umad1/x", "issm0", ""};
+	int fd;
+
+	fake_remove(MAD);
+	for (size_t i = 0; i < sizeof(no_names) / sizeof(*no_names); i++) {
+		response = no_names[i];
+		finds_umad(NULL);
+	}
+	/* a failure is not remembered */
+	assert_int_equal(umad_open_port("mlx5_0", 1), -EOPNOTSUPP);
+	response = "umad5";
+	finds(CDEV_ISSM, "mlx5_0", 1, NULL, EINVAL);
+	on_request = load_module;
+	finds(CDEV_ISSM, "mlx5_0", 1, "issm5", 0);
+	fake_remove(MAD);
+	requests = 0;
+	fd = umad_open_port("mlx5_0", 1);
+	assert_true(fd >= 0);
+	assert_int_equal(requests, 1);
+	assert_int_equal(fake_device("umad5")->opened, 1);
+	umad_close_port(fd);
+}
+
 /* --- issm devices --------------------------------------------------------------- */
 
 TEST(the_path_of_an_issm_device_is_whole_or_empty)
@@ -169,42 +309,28 @@ TEST(what_is_wrong_with_an_issm_device_is_told)
 	}
 }
 
+/* What happens at an attempt to open the device of a port that is held. */
 static int attempts;
+static enum {
+	IS_RELEASED,
+	IS_REMOVED,
+	IS_MOVED, /* another device gets the number of the device that was removed */
+} change;
 
-static void count_attempts(const char *path)
+static void change_issm(const char *path)
 {
-	if (!strcmp(path, "/dev/infiniband/issm2"))
-		attempts++;
-}
-
-static void release_issm(const char *path)
-{
-	count_attempts(path);
-	if (attempts == 3)
-		fake_device("issm2")->open_error = 0;
-}
-
-static void remove_issm(const char *path)
-{
-	count_attempts(path);
-	if (attempts != 2)
+	if (strcmp(path, "/dev/infiniband/issm2") || ++attempts != 2)
 		return;
-	fake_remove("/sys/class/infiniband_mad/issm2");
-	fake_remove("/dev/infiniband/issm2");
-	fake_before_open(NULL);
-}
-
-/* Another device may get the number of the device that was removed. */
-static void move_issm(const char *path)
-{
-	count_attempts(path);
-	if (attempts != 1)
-		return;
-	fake_umad(3, "mlx5_0", 1);
-	fake_ca("mlx5_1");
-	fake_port("mlx5_1", 1, 2);
-	fake_umad(2, "mlx5_1", 1);
-	fake_before_open(count_attempts);
+	if (change == IS_RELEASED) {
+		issm->open_error = 0;
+	} else if (change == IS_REMOVED) {
+		fake_remove(MAD "/issm2");
+	} else {
+		fake_umad(3, "mlx5_0", 1);
+		fake_ca("mlx5_1");
+		fake_port("mlx5_1", 1, 2);
+		fake_umad(2, "mlx5_1", 1);
+	}
 }
 
 /* Waits for a port that is held, with this hook. */
@@ -221,28 +347,22 @@ static int wait_for_issm(void (*hook)(const char *path))
 	return fd;
 }
 
-TEST(a_port_that_is_held_is_waited_for)
+TEST(a_port_that_is_held_is_waited_for_while_it_has_a_device)
 {
-	int fd = wait_for_issm(release_issm);
+	for (change = IS_RELEASED; change <= IS_MOVED; change++) {
+		int fd;
 
-	assert_true(fd >= 0);
-	assert_int_equal(attempts, 3);
-	assert_int_equal(umad_close_issm(fd), 0);
-}
-
-TEST(the_wait_ends_with_the_device)
-{
-	assert_fails(wait_for_issm(remove_issm), ENODEV);
-}
-
-TEST(the_device_that_is_waited_for_is_that_of_the_port)
-{
-	int fd = wait_for_issm(move_issm);
-
-	assert_true(fd >= 0);
-	assert_int_equal(issm->opened, 0);
-	assert_int_equal(fake_device("issm3")->opened, 1);
-	assert_int_equal(umad_close_issm(fd), 0);
+		fake_umad(2, "mlx5_0", 1);
+		if (change == IS_REMOVED) {
+			assert_fails(wait_for_issm(change_issm), ENODEV);
+			continue;
+		}
+		fd = wait_for_issm(change_issm);
+		assert_true(fd >= 0);
+		assert_int_equal(attempts, 2);
+		assert_int_equal(issm->opened, change == IS_RELEASED);
+		assert_int_equal(umad_close_issm(fd), 0);
+	}
 }
 
 static void note_signal(int number)
