@@ -125,6 +125,20 @@ static void get_any_ca(void)
 	umad_release_ca(&ca);
 }
 
+static void get_another_ca(void)
+{
+	umad_ca_t ca;
+
+	assert_int_equal(umad_get_ca("mlx5_9", &ca), -ENODEV);
+}
+
+static void get_another_port(void)
+{
+	umad_port_t port;
+
+	assert_int_equal(umad_get_port("mlx5_0", 7, &port), -EIO);
+}
+
 static void open_with_an_old_abi(void)
 {
 	fake_file("/sys/class/infiniband_mad/abi_version", "0\n");
@@ -172,6 +186,12 @@ TEST(a_call_says_what_it_had_and_what_it_took)
 						       "type cannot be used (No such device)\n"
 						       "libibumad: no port is chosen for (any) "
 						       "port 2: No such device\n"},
+		{get_another_ca, "libibumad: device mlx5_9 cannot be read: No such device\n"},
+		{get_another_port,
+		 "libibumad: /sys/class/infiniband/mlx5_0/ports/7/lid cannot be read: "
+		 "No such file or directory\n"
+		 "libibumad: port 7 of device mlx5_0 cannot be read: No such file or "
+		 "directory\n"},
 		{open_with_an_old_abi,
 		 "libibumad: the kernel's user_mad ABI is 0, the oldest supported is 5\n"},
 	};
