@@ -435,6 +435,7 @@ TEST(the_hook_is_told_of_mads_as_they_were_written_and_received)
 	assert_int_equal(receive(0), 4);
 	heard_of(UMAD_PACKET_RECEIVED, 4, 512, 9, before);
 	assert_int_equal(heard.umad.status, ETIMEDOUT);
+	assert_int_equal(umad_status(&buffer), ETIMEDOUT);
 	assert_int_equal(heard.calls, 5);
 }
 

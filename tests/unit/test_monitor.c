@@ -436,7 +436,7 @@ static const struct row rows[] = {
 	 "plug a:0; watch; plug b:1; unplug a:0; fail ENOBUFS; add b; remove a > overrun; "
 	 "remove umad1 a > -b/1=umad1"},
 	{"a socket that fails is reported, and an overrun follows",
-	 "watch; fail EIO > EIO; > overrun"},
+	 "watch; fail EIO > EIO; fail ENOBUFS EIO > EIO; > overrun"},
 	{"a module that is unloaded takes ports only, and devices are reported without its "
 	 "folder",
 	 "plug a:0; watch; gone infiniband_mad; remove umad0 > -a/1=umad0; put "
