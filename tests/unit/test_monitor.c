@@ -206,68 +206,54 @@ static void uevent_error(int error)
 static const struct {
 	const char *name;
 	int number;
-} named_errors[] = {{"EIO", EIO}, {"EMFILE", EMFILE}, {"ENOBUFS", ENOBUFS}, {"ENOMEM", ENOMEM}};
+} errors[] = {{"EIO", EIO}, {"EMFILE", EMFILE}, {"ENOBUFS", ENOBUFS}};
 
-#define NAMED_ERRORS (sizeof(named_errors) / sizeof(named_errors[0]))
+#define ERRORS (sizeof(errors) / sizeof(errors[0]))
 
-/* The event in words. Members that do not apply are zero. */
-static void describe(const struct umad_event *event, char *text)
+/* The event in words, with a space before them. Members that do not apply are zero. */
+static int describe(const struct umad_event *event, char *text)
 {
+	static const char signs[] = {[UMAD_EVENT_CA_ADDED] = '+',
+				     [UMAD_EVENT_CA_REMOVED] = '-',
+				     [UMAD_EVENT_PORT_ADDED] = '+',
+				     [UMAD_EVENT_PORT_REMOVED] = '-',
+				     [UMAD_EVENT_PORT_CHANGED] = '*'};
 	struct umad_event whole = {.type = event->type, .portnum = event->portnum};
-	bool added = event->type == UMAD_EVENT_CA_ADDED || event->type == UMAD_EVENT_PORT_ADDED;
-	bool changed = event->type == UMAD_EVENT_PORT_CHANGED;
-	bool port = event->type == UMAD_EVENT_PORT_ADDED ||
-		    event->type == UMAD_EVENT_PORT_REMOVED || changed;
+	bool of_ca = event->type == UMAD_EVENT_CA_ADDED || event->type == UMAD_EVENT_CA_REMOVED;
 
 	strcpy(whole.ca_name, event->ca_name);
 	strcpy(whole.node, event->node);
 	assert_memory_equal(event, &whole, sizeof(whole));
-	assert_true(port || !event->portnum);
-	assert_int_equal(!port, !event->node[0]);
 	if (event->type == UMAD_EVENT_OVERRUN)
-		sprintf(text, " overrun%s", event->ca_name);
-	else if (port)
-		sprintf(text, " %c%s/%d=%s",
-			changed ? '*'
-			: added ? '+'
-				: '-',
-			event->ca_name, event->portnum, event->node);
-	else
-		sprintf(text, " %c%s", added ? '+' : '-', event->ca_name);
+		return sprintf(text, " overrun%s%s", event->ca_name, event->node);
+	if (of_ca)
+		return sprintf(text, " %c%s%s", signs[event->type], event->ca_name,
+			       event->node);
+	return sprintf(text, " %c%s/%d=%s", signs[event->type], event->ca_name, event->portnum,
+		       event->node);
 }
 
-/* All that the monitor reports now: each word has a space before it. */
+/* All that the monitor reports now. */
 static const char *reported(void)
 {
 	static char text[1024];
 	struct umad_event event;
-	size_t length = 0;
-	int ret;
+	int length = 0, ret;
 
-	text[0] = '\0';
-	for (;;) {
+	for (text[0] = '\0';; length += describe(&event, text + length)) {
 		memset(&event, 0x5a, sizeof(event));
 		errno = 0;
 		ret = umad_monitor_next_event(monitor, &event, sizeof(event));
-		assert_true(length < sizeof(text) - 100);
-		if (ret) {
-			assert_int_equal(errno, -ret);
-			for (size_t i = 0; i < NAMED_ERRORS; i++)
-				if (ret == -named_errors[i].number)
-					sprintf(text + length, " %s", named_errors[i].name);
-			assert_true(ret == -EAGAIN || text[length]);
+		assert_true((!ret || errno == -ret) && length < (int)sizeof(text) - 100);
+		if (ret == -EAGAIN)
 			return text;
-		}
-		describe(&event, text + length);
-		length += strlen(text + length);
+		for (size_t i = 0; ret && i < ERRORS; i++)
+			if (ret == -errors[i].number) {
+				sprintf(text + length, " %s", errors[i].name);
+				return text;
+			}
+		assert_int_equal(ret, 0);
 	}
-}
-
-static const char *subsystem_of(const char *name)
-{
-	bool mad = !strncmp(name, "umad", 4) || !strncmp(name, "issm", 4);
-
-	return mad ? "infiniband_mad" : "infiniband";
 }
 
 static void send_uevent(const char *action, char *word)
@@ -282,8 +268,10 @@ static void send_uevent(const char *action, char *word)
 		uevent(action, "infiniband", name + 1, old);
 	else if (slash)
 		uevent(action, word, slash + 1, NULL);
+	else if (!strncmp(word, "umad", 4) || !strncmp(word, "issm", 4))
+		uevent(action, "infiniband_mad", word, NULL);
 	else
-		uevent(action, subsystem_of(word), word, NULL);
+		uevent(action, "infiniband", word, NULL);
 }
 
 /* The timer of the monitor, the only one of the process. */
@@ -343,9 +331,9 @@ static bool carry_out(const char *verb, char *word)
 				"SYNTH_UUID=0") +
 			1;
 	} else if (!strcmp(verb, "fail")) {
-		for (size_t i = 0; i < NAMED_ERRORS; i++)
-			if (!strcmp(word, named_errors[i].name))
-				uevent_error(named_errors[i].number);
+		for (size_t i = 0; i < ERRORS; i++)
+			if (!strcmp(word, errors[i].name))
+				uevent_error(errors[i].number);
 	} else if (!strcmp(verb, "full")) {
 		fake_fail_call((unsigned)atoi(word), EMFILE);
 	} else if (!strcmp(verb, "gone")) {

@@ -38,147 +38,110 @@ static int setup(void)
 
 FIXTURE(setup, fake_teardown);
 
-/*
- * Each call returns the result of the library's call, and compares a success with the complete
- * values.
- */
-
-static int names(const char *ca_name)
-{
-	char cas[4][UMAD_CA_NAME_LEN];
-	int ret = umad_get_cas_names(cas, 4);
-
-	(void)ca_name;
-	assert_true(ret < 0 || ret == 2);
-	return ret;
-}
-
-static int device_list(const char *ca_name)
-{
-	struct umad_device_node *list = umad_get_ca_device_list();
-
-	(void)ca_name;
-	if (!list)
-		return -EIO;
-	assert_non_null(list->next);
-	umad_free_ca_device_list(list);
-	return 0;
-}
-
-static int get_ca(const char *ca_name)
-{
-	umad_ca_t ca;
-	int ret = umad_get_ca(ca_name, &ca);
-
-	for (int i = 0; i < UMAD_CA_MAX_PORTS; i++)
-		assert_int_equal(ca.ports[i] ? ca.ports[i]->pkeys_size : 0,
-				 !ret && i && i <= ports ? 2 : 0);
-	if (!ret)
-		assert_string_equal(ca.ca_name, "mlx5_1");
-	assert_int_equal(umad_release_ca(&ca), 0);
-	return ret;
-}
-
-static int get_port(const char *ca_name)
-{
-	umad_port_t port;
-	int ret = umad_get_port(ca_name, 0, &port);
-
-	assert_int_equal(port.pkeys_size, ret ? 0 : 2);
-	if (!ret) {
-		assert_string_equal(port.ca_name, "mlx5_1");
-		assert_int_equal(port.portnum, 1);
-	}
-	assert_int_equal(umad_release_port(&port), 0);
-	return ret;
-}
-
-static int get_guids(const char *ca_name)
-{
-	__be64 guids[4];
-	int ret = umad_get_ca_portguids(ca_name, guids, 4);
-
-	assert_true(ret < 0 || ret == ports + 1);
-	return ret;
-}
-
-static int open_port(const char *ca_name)
-{
-	int ret = umad_open_port(ca_name, 0);
-
-	return ret < 0 ? ret : umad_close_port(ret);
-}
-
-static int open_smi_port(const char *ca_name)
-{
-	int ret = umad_open_smi_port(ca_name, 0);
-
-	return ret < 0 ? ret : umad_close_port(ret);
-}
-
-static int issm_path(const char *ca_name)
-{
-	char path[64];
-	int ret = umad_get_issm_path(ca_name, 0, path, sizeof(path));
-
-	assert_string_equal(path, ret ? "" : "/dev/infiniband/issm1");
-	return ret;
-}
-
-static int open_issm(const char *ca_name)
-{
-	int ret = umad_open_issm(ca_name, 0, UMAD_ISSM_NONBLOCK);
-
-	return ret < 0 ? ret : umad_close_issm(ret);
-}
-
-static int pairs(const char *ca_name)
-{
-	struct umad_ca_pair found[4];
-	int ret = umad_get_smi_gsi_pairs(found, 4);
-
-	(void)ca_name;
-	assert_true(ret < 0 || ret == 2);
-	return ret;
-}
-
-static int pair(const char *ca_name)
-{
-	struct umad_ca_pair found;
-	int ret = umad_get_smi_gsi_pair_by_ca_name(ca_name, 0, &found, 1);
-
-	assert_string_equal(found.gsi_name, ret ? "" : "mlx5_1");
-	assert_int_equal(found.gsi_preferred_port, ret ? 0 : 1);
-	return ret;
-}
+enum number {
+	NAMES,
+	DEVICE_LIST,
+	GET_CA,
+	GET_PORT,
+	GET_GUIDS,
+	OPEN_PORT,
+	OPEN_SMI_PORT,
+	ISSM_PATH,
+	OPEN_ISSM,
+	PAIRS,
+	PAIR
+};
 
 /* Each is made with the name of the second device, and without a name. */
 static const struct call {
 	const char *behaviour;
-	int (*call)(const char *ca_name);
-	bool reads, opens, is_issm;
+	enum number number;
+	bool reads, opens;
 } calls[] = {
-	{"umad_get_cas_names", names, 0, 0, 0},
-	{"umad_get_ca_device_list", device_list, 0, 0, 0},
-	{"umad_get_ca", get_ca, 1, 0, 0},
-	{"umad_get_port", get_port, 1, 0, 0},
-	{"umad_get_ca_portguids", get_guids, 1, 0, 0},
-	{"umad_open_port", open_port, 0, 1, 0},
-	{"umad_open_smi_port", open_smi_port, 0, 1, 0},
-	{"umad_get_issm_path", issm_path, 0, 0, 1},
-	{"umad_open_issm", open_issm, 0, 0, 0},
-	{"umad_get_smi_gsi_pairs", pairs, 0, 0, 0},
-	{"umad_get_smi_gsi_pair_by_ca_name", pair, 0, 0, 0},
+	{"umad_get_cas_names", NAMES, false, false},
+	{"umad_get_ca_device_list", DEVICE_LIST, false, false},
+	{"umad_get_ca", GET_CA, true, false},
+	{"umad_get_port", GET_PORT, true, false},
+	{"umad_get_ca_portguids", GET_GUIDS, true, false},
+	{"umad_open_port", OPEN_PORT, false, true},
+	{"umad_open_smi_port", OPEN_SMI_PORT, false, true},
+	{"umad_get_issm_path", ISSM_PATH, false, false},
+	{"umad_open_issm", OPEN_ISSM, false, false},
+	{"umad_get_smi_gsi_pairs", PAIRS, false, false},
+	{"umad_get_smi_gsi_pair_by_ca_name", PAIR, false, false},
 };
 
 #define CALLS (sizeof(calls) / sizeof(*calls))
 
 static const char *const ca_names[] = {NULL, "mlx5_1"};
 
+/* Returns the result of the call. What a success gives is complete. */
+static int make(const struct call *call, const char *ca_name)
+{
+	char cas[4][UMAD_CA_NAME_LEN], path[64];
+	struct umad_device_node *list;
+	struct umad_ca_pair pairs[4];
+	umad_port_t port;
+	__be64 guids[4];
+	umad_ca_t ca;
+	int ret;
+
+	switch (call->number) {
+	case NAMES:
+		ret = umad_get_cas_names(cas, 4);
+		assert_true(ret < 0 || ret == 2);
+		return ret;
+	case DEVICE_LIST:
+		list = umad_get_ca_device_list();
+		assert_true(!list || list->next);
+		umad_free_ca_device_list(list);
+		return list ? 0 : -EIO;
+	case GET_CA:
+		ret = umad_get_ca(ca_name, &ca);
+		for (int i = 0; i < UMAD_CA_MAX_PORTS; i++)
+			assert_int_equal(ca.ports[i] ? ca.ports[i]->pkeys_size : 0,
+					 !ret && i && i <= ports ? 2 : 0);
+		assert_true(ret || !strcmp(ca.ca_name, "mlx5_1"));
+		umad_release_ca(&ca);
+		return ret;
+	case GET_PORT:
+		ret = umad_get_port(ca_name, 0, &port);
+		assert_int_equal(port.pkeys_size, ret ? 0 : 2);
+		assert_true(ret || (!strcmp(port.ca_name, "mlx5_1") && port.portnum == 1));
+		umad_release_port(&port);
+		return ret;
+	case GET_GUIDS:
+		ret = umad_get_ca_portguids(ca_name, guids, 4);
+		assert_true(ret < 0 || ret == ports + 1);
+		return ret;
+	case OPEN_PORT:
+		ret = umad_open_port(ca_name, 0);
+		return ret < 0 ? ret : umad_close_port(ret);
+	case OPEN_SMI_PORT:
+		ret = umad_open_smi_port(ca_name, 0);
+		return ret < 0 ? ret : umad_close_port(ret);
+	case ISSM_PATH:
+		ret = umad_get_issm_path(ca_name, 0, path, sizeof(path));
+		assert_string_equal(path, ret ? "" : "/dev/infiniband/issm1");
+		return ret;
+	case OPEN_ISSM:
+		ret = umad_open_issm(ca_name, 0, UMAD_ISSM_NONBLOCK);
+		return ret < 0 ? ret : umad_close_issm(ret);
+	case PAIRS:
+		ret = umad_get_smi_gsi_pairs(pairs, 4);
+		assert_true(ret < 0 || ret == 2);
+		return ret;
+	default:
+		ret = umad_get_smi_gsi_pair_by_ca_name(ca_name, 0, pairs, 1);
+		assert_string_equal(pairs[0].gsi_name, ret ? "" : "mlx5_1");
+		return ret;
+	}
+}
+
 /* all but one return -ENOMEM unchanged; umad_open_issm() returns the error of open(2) */
 static void tells_the_cause(const struct call *call, int ret, int cause)
 {
-	bool as_it_is = cause == ENOMEM || call->call == open_issm;
+	bool as_it_is = cause == ENOMEM || call->number == OPEN_ISSM;
 
 	if (errno != cause || (ret != -EIO && (!as_it_is || ret != -cause)))
 		fail_msg("%d with errno %d (%s) for %s", ret, errno, strerror(errno),
@@ -199,7 +162,7 @@ static unsigned fail_each(const struct call *call, const char *ca_name, int caus
 		fake_fail_call(cause ? n : 0, cause);
 		fake_fail_malloc(cause ? 0 : n);
 		errno = 0;
-		ret = call->call(ca_name);
+		ret = make(call, ca_name);
 		if (!fake_failed()) {
 			assert_true(ret >= 0);
 			fake_fail_call(0, 0);
@@ -215,7 +178,7 @@ static void check_shortage(const struct call *call, int ret, int cause)
 	/* a call that succeeds needs nothing of what failed */
 	assert_true(ret < 0 || (cause && !call->opens));
 	if (!cause)
-		assert_int_equal(ret, call->call == device_list ? -EIO : -ENOMEM);
+		assert_int_equal(ret, call->number == DEVICE_LIST ? -EIO : -ENOMEM);
 	if (ret < 0)
 		tells_the_cause(call, ret, cause ? cause : ENOMEM);
 }
@@ -254,7 +217,7 @@ TEST(a_lack_of_rights_is_told_where_nothing_else_is_usable)
 	for (size_t i = 0; i < 2 * CALLS; i++) {
 		const struct call *call = &calls[i / 2];
 
-		if (call->reads || call->opens || call->is_issm)
+		if (call->reads || call->opens || call->number == ISSM_PATH)
 			fail_each(call, ca_names[i % 2], EACCES, check_rights);
 	}
 }
@@ -285,7 +248,7 @@ TEST(few_descriptors_left_are_enough_or_told)
 			int ret;
 
 			errno = 0;
-			ret = calls[i / 2].call(ca_names[i % 2]);
+			ret = make(&calls[i / 2], ca_names[i % 2]);
 			if (ret < 0)
 				tells_the_cause(&calls[i / 2], ret, EMFILE);
 			/* at most a folder and one of its files are open at once */
