@@ -218,19 +218,19 @@ static int describe(const struct umad_event *event, char *text)
 				     [UMAD_EVENT_PORT_ADDED] = '+',
 				     [UMAD_EVENT_PORT_REMOVED] = '-',
 				     [UMAD_EVENT_PORT_CHANGED] = '*'};
-	struct umad_event whole = {.type = event->type, .portnum = event->portnum};
-	bool of_ca = event->type == UMAD_EVENT_CA_ADDED || event->type == UMAD_EVENT_CA_REMOVED;
+	struct umad_event whole = {.type = event->type};
+	bool overrun = event->type == UMAD_EVENT_OVERRUN;
 
 	strcpy(whole.ca_name, event->ca_name);
 	strcpy(whole.node, event->node);
+	if (event->node[0])
+		whole.portnum = event->portnum;
 	assert_memory_equal(event, &whole, sizeof(whole));
-	if (event->type == UMAD_EVENT_OVERRUN)
-		return sprintf(text, " overrun%s%s", event->ca_name, event->node);
-	if (of_ca)
-		return sprintf(text, " %c%s%s", signs[event->type], event->ca_name,
-			       event->node);
-	return sprintf(text, " %c%s/%d=%s", signs[event->type], event->ca_name, event->portnum,
-		       event->node);
+	if (event->node[0])
+		return sprintf(text, " %c%s/%d=%s", signs[event->type], event->ca_name,
+			       event->portnum, event->node);
+	return overrun ? sprintf(text, " overrun%s", event->ca_name)
+		       : sprintf(text, " %c%s", signs[event->type], event->ca_name);
 }
 
 /* All that the monitor reports now. */
