@@ -227,7 +227,7 @@ static void run_row(const struct row *row)
 	run_line(row->line);
 }
 
-/* test_hosts.c has each rank of ports and devices, and what is no port. */
+/* test_hosts.c has each rank of ports and devices. */
 static const struct row rows[] = {
 	{"a port that is named in full is taken as it is",
 	 "a/1 disabled no-sm; r/1 active ethernet; get a/1 > a/1; get r/1 > r/1; "
@@ -263,11 +263,15 @@ TEST_ROWS(run_row, rows);
 	"t/1 active guid=11; "
 
 static const struct row pair_rows[] = {
+	{"a usual device is both sides",
+	 "a/1 active; a/2 active; b/1 active; pairs > a=a b=b; pair c > ENODEV"},
 	{"a planarized port has a device for each side, and either name finds it",
 	 PLANES "pairs > s=a t=b; pair t > t/1=b/1; smi-pair b > t/1=b/1; pair c > ENODEV"},
 	{"a device without subnet management has no SMI side",
 	 "a/1 active no-sm; pairs > =a; pair a > /0=a/1; smi-pair a > ENODEV; "
 	 "smi-pair any > ENODEV"},
+	{"devices that cannot be read are left out",
+	 PLANES "s/1 no-gids; b/1 no-cap_mask; c/1 active; c node_type=4; pairs > =a t=t"},
 	/* not the Active one: rdma-core takes the first pair whose ports are up */
 	{"the default pair is the first one that is up",
 	 "a/1 linked; b/1 active; smi-pair any > a/1=a/1; a/1 polling; "
@@ -287,6 +291,13 @@ static const struct row pair_rows[] = {
 	 "smi-pair a/1 > s/1=a/1; smi-pair any/4 > s/4=a/1; pair a/2 > ENODEV; "
 	 "pair s/5 > ENODEV; s/1 polling guid=10; s/2 polling guid=10; "
 	 "smi-pair any > s/3=a/1; smi-pair a > s/3=a/1"},
+	/* a card with both: the InfiniBand port stays the default */
+	{"Ethernet ports are in no pair",
+	 "a/1 active ethernet; pairs > none; pair any/1 > ENODEV; b/1 active; pairs > b=b; "
+	 "a/2 active; pairs > a=a b=b; smi-pair any > a/2=a/2; smi-pair a > a/2=a/2; "
+	 "pair a/1 > ENODEV"},
+	{"ports without a GUID are in no pair",
+	 "a/1 active guid=0; b/1 active guid=0 no-sm; pairs > none; pair a/1 > ENODEV"},
 	/* a GUID that two adapters have, by a fault: neither of them hides the other */
 	{"devices of the same kind with one GUID are pairs of their own",
 	 "a/1 active guid=1; b/1 active guid=1; pairs > a=a b=b; smi-pair b > b/1=b/1; "
@@ -303,6 +314,8 @@ static const struct row pair_rows[] = {
 	 "a/1 active no-sm; a/2 active; b/1 active; smi-pair any/2 > a/2=a/2; "
 	 "smi-pair any > b/1=b/1; pair any > /0=a/1; smi-pair a > a/2=a/2; b/1 polling; "
 	 "smi-pair any > a/2=a/2"},
+	{"a switch is a pair by its port 0",
+	 "w/0 active; w node_type=2; pairs > w=w; smi-pair w > w/0=w/0"},
 	{"a device with more ports than umad_get_ca() can hold is the last pair",
 	 "a/1 active; a/12 active; smi-pair any > a/1=a/1; smi-pair any/12 > a/12=a/12; "
 	 "b/1 active; pairs > b=b a=a; smi-pair any > b/1=b/1"},
@@ -318,6 +331,21 @@ static const struct row pair_rows[] = {
 };
 
 TEST_ROWS(run_row, pair_rows);
+
+/* umad_get_ca() fails for it. */
+TEST(a_device_that_cannot_be_read_as_a_whole_is_in_no_pair)
+{
+	static const char *const parts[] = {"a/1 no-state",  "a/1 no-sm_sl",    "a/1 no-pkeys",
+					    "a/1 no-gids",   "a/1 no-cap_mask", "a/1 no-rate",
+					    "a no-node_guid"};
+
+	run_line("b/1 active; a/2 active");
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		run_line("a/1 active; pair any > a/1=a/1");
+		run_line(parts[i]);
+		run_line("pairs > b=b; pair any > b/1=b/1; pair a/2 > ENODEV");
+	}
+}
 
 /* --- names and attributes of any kind ------------------------------------------- */
 
