@@ -84,71 +84,32 @@ TEST(a_message_is_one_line_that_may_be_cut)
 
 /* --- what an opening says ------------------------------------------------------- */
 
-static void fail_to_look(void)
-{
-	fake_fail_call(1, EMFILE);
-	assert_int_equal(umad_open_port("mlx5_0", 1), -EIO);
-}
+/* Opens a port, reads a device, or reads a port. */
+enum call {
+	OPEN,
+	GET_CA,
+	GET_PORT
+};
 
-static void open_another(void)
-{
-	assert_int_equal(umad_open_port("mlx5_9", 1), -ENODEV);
-}
-
-static void fail_to_open(void)
-{
-	fake_device("umad0")->open_error = EACCES;
-	assert_int_equal(umad_open_port("mlx5_0", 1), -EIO);
-	fake_device("umad0")->open_error = 0;
-}
-
-static void open_and_close(void)
-{
-	assert_int_equal(umad_close_port(umad_open_port("mlx5_0", 1)), 0);
-}
-
-static void open_any(void)
-{
-	assert_int_equal(umad_close_port(umad_open_port(NULL, 0)), 0);
-}
-
-static void open_a_second_port(void)
-{
-	assert_int_equal(umad_open_port(NULL, 2), -ENODEV);
-}
-
-static void get_any_ca(void)
-{
-	umad_ca_t ca;
-
-	assert_int_equal(umad_get_ca(NULL, &ca), 0);
-	umad_release_ca(&ca);
-}
-
-static void get_another_ca(void)
-{
-	umad_ca_t ca;
-
-	assert_int_equal(umad_get_ca("mlx5_9", &ca), -ENODEV);
-}
-
-static void get_another_port(void)
+static int make(enum call call, const char *ca_name, int portnum)
 {
 	umad_port_t port;
+	umad_ca_t ca;
+	int ret;
 
-	assert_int_equal(umad_get_port("mlx5_0", 7, &port), -EIO);
-}
-
-static void open_with_an_old_abi(void)
-{
-	fake_file("/sys/class/infiniband_mad/abi_version", "0\n");
-	assert_int_equal(umad_open_port("mlx5_1", 1), -EOPNOTSUPP);
-}
-
-static void open_without_abi(void)
-{
-	fake_remove("/sys/class/infiniband_mad");
-	assert_int_equal(umad_open_port("mlx5_1", 1), -EOPNOTSUPP);
+	switch (call) {
+	case OPEN:
+		ret = umad_open_port(ca_name, portnum);
+		return ret < 0 ? ret : umad_close_port(ret);
+	case GET_CA:
+		ret = umad_get_ca(ca_name, &ca);
+		umad_release_ca(&ca);
+		return ret;
+	default:
+		ret = umad_get_port(ca_name, portnum, &port);
+		umad_release_port(&port);
+		return ret;
+	}
 }
 
 /* Two ports that are not chosen, and why; and the one that is. */
@@ -164,43 +125,54 @@ static void open_without_abi(void)
 	" physical state (No such file or directory), link layer not known\n"
 
 /* The beginning of what is said at level 1. Level 0 says nothing. */
+static const struct {
+	enum call call;
+	const char *ca_name;
+	int portnum;
+	int fault, open_error; /* errno of the first system call, and of opening umad0 */
+	const char *abi;
+	int result;
+	const char *text;
+} rows[] = {
+	{OPEN, "mlx5_0", 1, EMFILE, 0, "5", -EIO,
+	 "libibumad: cannot look for a port: Too many open files\n"},
+	{OPEN, "mlx5_9", 1, 0, 0, "5", -ENODEV,
+	 "libibumad: no port to open for mlx5_9 port 1: No such device\n"},
+	{OPEN, "mlx5_0", 1, 0, EACCES, "5", -EIO,
+	 "libibumad: /dev/infiniband/umad0 cannot be opened: Permission denied\n"},
+	/* what the caller named is not chosen */
+	{OPEN, "mlx5_0", 1, 0, 0, "5", 0,
+	 "libibumad: mlx5_0 port 1 is open as /dev/infiniband/umad0, handle "},
+	{OPEN, NULL, 0, 0, 0, "5", 0,
+	 CHOICE "libibumad: mlx5_1 port 1 is chosen for (any) port 0\n"
+		"libibumad: mlx5_1 port 1 is open as "},
+	{GET_CA, NULL, 0, 0, 0, "5", 0,
+	 CHOICE "libibumad: mlx5_1 port 1 is chosen for (any) port 0\n"},
+	{OPEN, NULL, 2, 0, 0, "5", -ENODEV,
+	 NO_PORT_2("mlx5_0") NO_PORT_2("mlx5_1") NO_PORT_2(
+		 "mlx5_2") "libibumad: usb0 is left out: its node type cannot be used (No such "
+			   "device)\n"
+			   "libibumad: no port is chosen for (any) port 2: No such device\n"},
+	{GET_CA, "mlx5_9", 0, 0, 0, "5", -ENODEV,
+	 "libibumad: device mlx5_9 cannot be read: No such device\n"},
+	{GET_PORT, "mlx5_0", 7, 0, 0, "5", -EIO,
+	 "libibumad: /sys/class/infiniband/mlx5_0/ports/7/lid cannot be read: No such file or "
+	 "directory\n"
+	 "libibumad: port 7 of device mlx5_0 cannot be read: No such file or directory\n"},
+	{OPEN, "mlx5_1", 1, 0, 0, "0", -EOPNOTSUPP,
+	 "libibumad: the kernel's user_mad ABI is 0, the oldest supported is 5\n"},
+};
+
 TEST(a_call_says_what_it_had_and_what_it_took)
 {
-	static const struct {
-		void (*call)(void);
-		const char *text;
-	} rows[] = {
-		{fail_to_look, "libibumad: cannot look for a port: Too many open files\n"},
-		{open_another,
-		 "libibumad: no port to open for mlx5_9 port 1: No such device\n"},
-		{fail_to_open, "libibumad: /dev/infiniband/umad0 cannot be opened: "
-			       "Permission denied\n"},
-		/* what the caller named is not chosen */
-		{open_and_close, "libibumad: mlx5_0 port 1 is open as /dev/infiniband/umad0, "
-				 "handle "},
-		{open_any, CHOICE "libibumad: mlx5_1 port 1 is chosen for (any) port 0\n"
-				  "libibumad: mlx5_1 port 1 is open as "},
-		{get_any_ca, CHOICE "libibumad: mlx5_1 port 1 is chosen for (any) port 0\n"},
-		{open_a_second_port, NO_PORT_2("mlx5_0") NO_PORT_2("mlx5_1") NO_PORT_2(
-					     "mlx5_2") "libibumad: usb0 is left out: its node "
-						       "type cannot be used (No such device)\n"
-						       "libibumad: no port is chosen for (any) "
-						       "port 2: No such device\n"},
-		{get_another_ca, "libibumad: device mlx5_9 cannot be read: No such device\n"},
-		{get_another_port,
-		 "libibumad: /sys/class/infiniband/mlx5_0/ports/7/lid cannot be read: "
-		 "No such file or directory\n"
-		 "libibumad: port 7 of device mlx5_0 cannot be read: No such file or "
-		 "directory\n"},
-		{open_with_an_old_abi,
-		 "libibumad: the kernel's user_mad ABI is 0, the oldest supported is 5\n"},
-	};
 	char name[] = "mlx5_0";
+	const char *said;
 
 	for (int i = 0; i < 3; i++) {
 		name[5] = (char)('0' + i);
 		fake_ca(name);
 		fake_port(name, 1, (uint32_t)i + 1);
+		fake_umad(i, name, 1);
 	}
 	fake_file("/sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
 	fake_file("/sys/class/infiniband/mlx5_0/ports/1/phys_state", "3: Disabled\n");
@@ -208,20 +180,27 @@ TEST(a_call_says_what_it_had_and_what_it_took)
 	fake_file("/sys/class/infiniband/mlx5_2/ports/1/link_layer", "Ethernet\n");
 	fake_file("/sys/class/infiniband/mlx5_2/ports/1/cap_mask", "0x00000400\n");
 	fake_dir("/sys/class/infiniband/usb0");
-	for (int level = 0; level < 2; level++) {
-		umad_debug(level);
-		fake_umad(0, "mlx5_0", 1);
-		fake_umad(1, "mlx5_1", 1);
-		for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-			const char *said = stderr_of(rows[i].call);
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(*rows); i++) {
+		const int level = i % 2;
 
-			if (level ? strstr(said, rows[i].text) != said : *said != '\0')
-				fail_msg("said: %s\nnot: %s", said, level ? rows[i].text : "");
-		}
+		umad_debug(level);
+		fake_file("/sys/class/infiniband_mad/abi_version", "%s\n", rows[i / 2].abi);
+		fake_device("umad0")->open_error = rows[i / 2].open_error;
+		fake_fail_call(rows[i / 2].fault != 0, rows[i / 2].fault);
+		capture_output(stderr);
+		assert_int_equal(
+			make(rows[i / 2].call, rows[i / 2].ca_name, rows[i / 2].portnum),
+			rows[i / 2].result);
+		said = captured_output();
+		if (level ? strstr(said, rows[i / 2].text) != said : *said != '\0')
+			fail_msg("said: %s\nnot: %s", said, level ? rows[i / 2].text : "");
 	}
 	/* a kernel without user_mad is warned of */
 	umad_debug(0);
-	assert_non_null(strstr(stderr_of(open_without_abi), "abi_version"));
+	fake_remove("/sys/class/infiniband_mad");
+	capture_output(stderr);
+	assert_int_equal(make(OPEN, "mlx5_1", 1), -EOPNOTSUPP);
+	assert_non_null(strstr(captured_output(), "abi_version"));
 }
 
 /* --- dumps ----------------------------------------------------------------------- */
