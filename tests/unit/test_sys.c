@@ -31,15 +31,8 @@ ssize_t read(int fd, void *buf, size_t size)
 	}
 }
 
-static char folder[32];
-
-static const char *in_folder(const char *name)
-{
-	static char path[64];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return path;
-}
+/* A folder with a file. */
+static char folder[32], file[48], missing[48];
 
 static int setup(void)
 {
@@ -48,45 +41,39 @@ static int setup(void)
 	strcpy(folder, "/tmp/sys-XXXXXX");
 	if (!mkdtemp(folder))
 		return -1;
-	fd = open(in_folder("file"), O_CREAT | O_WRONLY, 0600);
-	if (fd < 0 || write(fd, "hello", 5) != 5)
-		return -1;
-	return close(fd);
+	snprintf(file, sizeof(file), "%s/file", folder);
+	snprintf(missing, sizeof(missing), "%s/missing", folder);
+	fd = open(file, O_CREAT | O_WRONLY, 0600);
+	return fd < 0 || write(fd, "hello", 5) != 5 || close(fd) ? -1 : 0;
 }
 
 static int teardown(void)
 {
-	unlink(in_folder("file"));
+	unlink(file);
 	return rmdir(folder);
 }
 
 FIXTURE(setup, teardown);
 
-TEST(a_file_is_opened_read_and_closed)
+TEST(a_file_is_opened_read_and_closed_and_failures_are_negative_errnos)
 {
-	int fd = sys_open(in_folder("file"), O_RDONLY);
+	int fd = sys_open(file, O_RDONLY), number;
 	char text[8] = "";
 
-	assert_true(fd >= 0);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(sys_read(fd, text, sizeof(text)), 5);
 	assert_string_equal(text, "hello");
 	assert_int_equal(sys_read(fd, text, sizeof(text)), 0);
 	assert_int_equal(sys_close(fd), 0);
 	assert_int_equal(sys_close(fd), -EBADF);
-}
-
-TEST(failures_are_negative_errnos)
-{
-	char text[8];
-	int number;
-
-	assert_int_equal(sys_open(in_folder("missing"), O_RDONLY), -ENOENT);
+	assert_int_equal(sys_open(missing, O_RDONLY), -ENOENT);
 	assert_int_equal(sys_read(-1, text, 8), -EBADF);
 	assert_int_equal(sys_write(-1, text, 8), -EBADF);
 	assert_int_equal(sys_ioctl(-1, FIONREAD, &number), -EBADF);
-	assert_int_equal(sys_list(in_folder("missing"), NULL, NULL), -ENOENT);
-	assert_int_equal(sys_list(in_folder("file"), NULL, NULL), -ENOTDIR);
+	/* a simulator's: an errno as the return value, and errno 0 */
+	assert_int_equal(sys_read(RAW_ERRNO_FD, text, 8), -EAGAIN);
+	errno = EDOM;
+	assert_int_equal(sys_read(NO_ERRNO_FD, text, 8), -EIO);
 }
 
 TEST(a_pipe_is_written_polled_and_read)
@@ -108,36 +95,21 @@ TEST(a_pipe_is_written_polled_and_read)
 	assert_int_equal(sys_poll(ends[0], 0), POLLNVAL);
 }
 
-TEST(a_simulators_ways_to_fail_are_understood)
-{
-	char text[8];
-
-	/* an errno as the return value, and errno 0 */
-	assert_int_equal(sys_read(RAW_ERRNO_FD, text, 8), -EAGAIN);
-	errno = EDOM;
-	assert_int_equal(sys_read(NO_ERRNO_FD, text, 8), -EIO);
-}
-
+/* Counts the visits, and returns 7 from the second one on. */
 static int count_names(const char *name, void *arg)
 {
 	assert_string_equal(name, "file");
-	++*(int *)arg;
-	return 0;
-}
-
-static int stop_at_seven(const char *name, void *arg)
-{
-	(void)name;
-	++*(int *)arg;
-	return 7;
+	return ++*(int *)arg > 1 ? 7 : 0;
 }
 
 TEST(a_folder_is_walked_through_until_the_visitor_stops)
 {
 	int count = 0;
 
+	assert_int_equal(sys_list(missing, NULL, NULL), -ENOENT);
+	assert_int_equal(sys_list(file, NULL, NULL), -ENOTDIR);
 	assert_int_equal(sys_list(folder, count_names, &count), 0);
 	assert_int_equal(count, 1);
-	assert_int_equal(sys_list(folder, stop_at_seven, &count), 7);
+	assert_int_equal(sys_list(folder, count_names, &count), 7);
 	assert_int_equal(count, 2);
 }
