@@ -843,10 +843,10 @@ static int read_event(enum umad_event_type *type)
 TEST(the_caller_ends_with_what_sysfs_has)
 {
 	const char *wanted = getenv("SEQUENCES");
-	int sequences = wanted ? atoi(wanted) : 100;
+	unsigned sequences = wanted ? (unsigned)atoi(wanted) : 100;
 	unsigned changes = 0, overruns = 0, failures = 0;
 	enum umad_event_type type;
-	int sequence, step, ret;
+	int step, ret;
 
 	srand(test_seed());
 	latest = 0;
@@ -854,7 +854,7 @@ TEST(the_caller_ends_with_what_sysfs_has)
 	memset(in_sysfs, 0, sizeof(in_sysfs));
 	watch_ports();
 	memcpy(as_read, in_sysfs, sizeof(as_read));
-	for (sequence = 0; sequence < sequences; sequence++) {
+	for (unsigned sequence = 0; sequence < sequences; sequence++) {
 		uevent_room = 1 + rand() % 16;
 		fake_before_open(rand() % 2 ? change_sometimes : NULL);
 		for (step = rand() % 8; step >= 0; step--) {
@@ -881,5 +881,6 @@ TEST(the_caller_ends_with_what_sysfs_has)
 		}
 		assert_memory_equal(as_read, in_sysfs, sizeof(as_read));
 	}
-	assert_true(changes > 10 && overruns > 10 && failures > 1);
+	assert_true(changes > sequences / 10 && overruns > sequences / 10 &&
+		    failures > sequences / 100);
 }
