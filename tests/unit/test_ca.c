@@ -221,7 +221,7 @@ TEST(what_is_no_number_or_guid_fails_the_call)
 	/* a FIFO does not block the caller, and a line without end is not read whole */
 	fake_remove(PORT1 "/rate");
 	assert_int_equal(mkfifo(fake_real_path(PORT1 "/rate"), 0600), 0);
-	fake_file(PORT1 "/lid", "%0255d", 0);
+	fake_file(PORT1 "/lid", "%0299d1", 0);
 	fake_file(PORT1 "/sm_lid", "%0254d1", 0);
 	assert_int_equal(umad_get_port("mlx5_0", 1, &port), 0);
 	assert_int_equal(port.rate, 0);
