@@ -81,6 +81,7 @@ TEST(a_number_has_as_many_bytes_as_its_size_says)
 		{mad_dump_uint, UINT64_MAX, 1, "255"},
 		{mad_dump_int, UINT64_MAX, 2, "65535"},
 		{mad_dump_hex, UINT64_MAX, 1, "0xff"},
+		{mad_dump_bitfield, UINT64_MAX, 4, "0xffffffff"},
 		{mad_dump_rhex, UINT64_MAX, 3, "ffffff"},
 	};
 	int32_t negative = -5;

@@ -148,6 +148,12 @@ static const struct {
 		"libibumad: mlx5_1 port 1 is open as "},
 	{GET_CA, NULL, 0, 0, 0, "5", 0,
 	 CHOICE "libibumad: mlx5_1 port 1 is chosen for (any) port 0\n"},
+	{GET_PORT, "mlx5_1", 0, 0, 0, "5", 0,
+	 "libibumad: mlx5_1 port 1: state 4, physical state 5, link layer InfiniBand\n"
+	 "libibumad: mlx5_1 port 1 is chosen for mlx5_1 port 0\n"},
+	{GET_PORT, "mlx5_9", 0, 0, 0, "5", -ENODEV,
+	 "libibumad: mlx5_9 is left out: its node type cannot be used (No such device)\n"
+	 "libibumad: no port is chosen for mlx5_9 port 0: No such device\n"},
 	{OPEN, NULL, 2, 0, 0, "5", -ENODEV,
 	 NO_PORT_2("mlx5_0") NO_PORT_2("mlx5_1") NO_PORT_2(
 		 "mlx5_2") "libibumad: usb0 is left out: its node type cannot be used (No such "
@@ -194,6 +200,15 @@ TEST(a_call_says_what_it_had_and_what_it_took)
 		said = captured_output();
 		if (level ? strstr(said, rows[i / 2].text) != said : *said != '\0')
 			fail_msg("said: %s\nnot: %s", said, level ? rows[i / 2].text : "");
+	}
+	/* nothing can be chosen, for a device and for a port */
+	fake_remove("/sys/class/infiniband");
+	for (int call = GET_CA; call <= GET_PORT; call++) {
+		capture_output(stderr);
+		assert_int_equal(make((enum call)call, NULL, 0), -ENODEV);
+		said = captured_output();
+		assert_non_null(strstr(said, "no port is chosen for (any) port 0: No such"));
+		assert_non_null(strstr(said, "device (any) cannot be read: No such device"));
 	}
 	/* a kernel without user_mad is warned of */
 	umad_debug(0);
