@@ -267,6 +267,9 @@ static const struct row pair_rows[] = {
 	 "a/1 active; a/2 active; b/1 active; pairs > a=a b=b; pair c > ENODEV"},
 	{"a planarized port has a device for each side, and either name finds it",
 	 PLANES "pairs > s=a t=b; pair t > t/1=b/1; smi-pair b > t/1=b/1; pair c > ENODEV"},
+	{"the default pair is the default devices",
+	 PLANES "a/1 polling guid=10 no-sm; pair any > t/1=b/1; smi-pair any > t/1=b/1; "
+		"smi-pair a > s/1=a/1"},
 	{"a device without subnet management has no SMI side",
 	 "a/1 active no-sm; pairs > =a; pair a > /0=a/1; smi-pair a > ENODEV; "
 	 "smi-pair any > ENODEV"},
