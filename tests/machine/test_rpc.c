@@ -226,6 +226,12 @@ static void expect_failure(int error, unsigned mgmt_class, const char *expected)
 	assert_string_equal(mad_failure_text(NULL, text, sizeof(text)), expected);
 }
 
+#define expect_heard(expected)                        \
+	do {                                          \
+		assert_string_equal(heard, expected); \
+		heard[0] = '\0';                      \
+	} while (0)
+
 /* Another failure, so that each test checks its own. */
 static void fail_otherwise(void)
 {
@@ -252,44 +258,40 @@ static void fail_otherwise(void)
 
 #define refused(call, mgmt_class) \
 	expect_fails(!(call), EINVAL, MAD_FAILURE_REQUEST, mgmt_class, "an argument is wrong")
-#define other_failure(fails, error, text) expect_fails(fails, error, MAD_FAILURE_OTHER, 0, text)
+#define wrong_argument(fails) \
+	expect_fails(fails, EINVAL, MAD_FAILURE_OTHER, 0, "an argument is wrong")
 
 TEST(a_status_is_an_error_and_stored_and_leaves_the_buffer)
 {
 	ib_vendor_call_t vendor = {
 		.method = IB_MAD_METHOD_GET, .mgmt_class = VENDOR_1, .attrid = 0x77};
-	int status = -1, cc_status = -1;
+	static const char why[] = "attribute not supported with this method";
+	int smp = -1, cc = -1;
 
 	use_script("c");
-	assert_fails_null(smp_query_status_via(buf, &to, 0x77, 0, 0, &status, port), EIO);
-	assert_int_equal(status, 0xc);
-	assert_int_equal(mad_last_failure()->mgmt_class, IB_SMI_CLASS);
-	assert_fails_null(cc_query_status_via(buf, &to, 0x99, 0, 0, &cc_status, port, 0), EIO);
-	assert_int_equal(cc_status, 0xc);
-	assert_int_equal(mad_last_failure()->mgmt_class, IB_CC_CLASS);
+	assert_fails_null(smp_query_status_via(buf, &to, 0x77, 0, 0, &smp, port), EIO);
+	expect_failure(-EIO, IB_SMI_CLASS, why);
+	assert_fails_null(cc_query_status_via(buf, &to, 0x99, 0, 0, &cc, port, 0), EIO);
+	expect_failure(-EIO, IB_CC_CLASS, why);
 	assert_memory_equal(buf, before, sizeof(buf));
-	assert_fails_null(pma_query_via(buf, &to, 1, 0, IB_GSI_PORT_COUNTERS, port), EIO);
-	assert_int_equal(mad_last_failure()->method, IB_MAD_METHOD_GET);
-	assert_fails_null(performance_reset_via(buf, &to, 1, 0, 0, IB_GSI_PORT_COUNTERS, port),
-			  EIO);
-	assert_int_equal(mad_last_failure()->method, IB_MAD_METHOD_SET);
 	assert_fails_null(ib_vendor_call_via(buf, &to, &vendor, port), EIO);
+	expect_failure(-EIO, VENDOR_1, why);
+	assert_int_equal(mad_last_failure()->method, IB_MAD_METHOD_GET);
 	assert_int_equal(mad_last_failure()->attribute, 0x77);
 	assert_int_equal(mad_last_failure()->transmissions, 1);
+	assert_int_equal(smp + cc, 2 * 0xc);
 	to = (ib_portid_t){.drpath = {.cnt = 2, .p = {0, 1, 2}}};
-	status = -1;
-	assert_fails_null(smp_set_status_via(buf, &to, 0x77, 0, 0, &status, port), EIO);
-	assert_int_equal(status, 0xc); /* without the direction bit */
-	assert_int_equal(mad_last_failure()->status, 0xc);
+	assert_fails_null(smp_set_status_via(buf, &to, 0x77, 0, 0, &smp, port), EIO);
+	assert_int_equal(smp, 0xc); /* without the direction bit */
 	use_script("ok");
-	assert_non_null(smp_query_status_via(buf, &to, 0x11, 0, 0, &status, port));
-	assert_int_equal(status, 0);
+	assert_non_null(smp_query_status_via(buf, &to, 0x11, 0, 0, &smp, port));
+	assert_int_equal(smp, 0);
 	assert_int_equal(mad_last_failure()->status, 0xc); /* success leaves the failure */
 	use_script("-");
 	to.lid = 11;
-	status = -1;
-	assert_fails_null(smp_set_status_via(buf, &to, 0x11, 0, 5, &status, port), ETIMEDOUT);
-	assert_int_equal(status, 0);
+	smp = -1;
+	assert_fails_null(smp_set_status_via(buf, &to, 0x11, 0, 5, &smp, port), ETIMEDOUT);
+	assert_int_equal(smp, 0);
 	assert_in_range(mad_last_failure()->elapsed_ms, 15, 100);
 }
 
@@ -377,26 +379,23 @@ TEST(other_calls_that_set_errno_store_it)
 	ib_portid_t far = {.drpath = {.cnt = 64}};
 	ib_dr_path_t path;
 
-	other_failure(!mad_async_create(NULL), EINVAL, "an argument is wrong");
-	other_failure(!mad_receive_via(umad, 0, NULL), EINVAL, "an argument is wrong");
-	other_failure(!mad_receive_via(umad, 0, port), EAGAIN,
-		      "Resource temporarily unavailable");
-	other_failure(!mad_receive_via(umad, 1, port), ETIMEDOUT, "the time is over");
-	other_failure(mad_respond_via(NULL, NULL, 0, port), EINVAL, "an argument is wrong");
-	other_failure(mad_respond_via(umad, NULL, 0, port), EINVAL, "an argument is wrong");
-	other_failure(!mad_encode(umad, NULL, NULL, NULL), EINVAL, "an argument is wrong");
-	other_failure(mad_build_pkt(umad, NULL, NULL, NULL, NULL), EINVAL,
-		      "an argument is wrong");
-	other_failure(str2drpath(&path, (char[]){"0,x"}, 0, 0) < 0, EINVAL,
-		      "an argument is wrong");
-	fail_otherwise();
-	machine_fail(MACHINE_MALLOC, 1, ENOMEM);
-	assert_fails_null(mad_async_create(port), ENOMEM);
-	expect_failure(-ENOMEM, 0, "out of memory");
-	fail_otherwise();
-	machine_fail(MACHINE_MALLOC, 1, ENOMEM);
-	assert_fails_null(mad_alloc(), ENOMEM);
-	expect_failure(-ENOMEM, 0, "out of memory");
+	wrong_argument(!mad_async_create(NULL));
+	wrong_argument(!mad_receive_via(umad, 0, NULL));
+	wrong_argument(mad_respond_via(NULL, NULL, 0, port));
+	wrong_argument(mad_respond_via(umad, NULL, 0, port));
+	wrong_argument(!mad_encode(umad, NULL, NULL, NULL));
+	wrong_argument(mad_build_pkt(umad, NULL, NULL, NULL, NULL));
+	wrong_argument(str2drpath(&path, (char[]){"0,x"}, 0, 0) < 0);
+	expect_fails(!mad_receive_via(umad, 0, port), EAGAIN, MAD_FAILURE_OTHER, 0,
+		     "Resource temporarily unavailable");
+	expect_fails(!mad_receive_via(umad, 1, port), ETIMEDOUT, MAD_FAILURE_OTHER, 0,
+		     "the time is over");
+	for (int i = 0; i < 2; i++) {
+		fail_otherwise();
+		machine_fail(MACHINE_MALLOC, 1, ENOMEM);
+		assert_fails_null(i ? (void *)mad_async_create(port) : mad_alloc(), ENOMEM);
+		expect_failure(-ENOMEM, 0, "out of memory");
+	}
 	((uint8_t *)umad_get_mad(umad))[1] = IB_PERFORMANCE_CLASS;
 	machine_fail(MACHINE_WRITE, 1, ENOSPC);
 	assert_fails_minus_1(mad_respond_via(umad, NULL, 0, port), ENOSPC);
@@ -415,8 +414,7 @@ TEST(other_calls_that_set_errno_store_it)
 	assert_fails_minus_1(mad_send_via(&rpc, &far, NULL, NULL, port), ENOSPC);
 	expect_failure(-ENOSPC, IB_SMI_DIRECT_CLASS,
 		       "the MAD cannot be sent: No space left on device");
-	assert_string_equal(heard,
-			    "mad_send_via: the MAD cannot be sent: No space left on device\n");
+	expect_heard("mad_send_via: the MAD cannot be sent: No space left on device\n");
 }
 
 /* --- the data of mad_rpc() and its relatives ------------------------------------ */
@@ -588,17 +586,19 @@ static void expect_table(int error)
 TEST(a_long_response_comes_whole_by_each_call)
 {
 	struct mad_async *async = mad_async_create(port);
+	_Alignas(8) uint8_t umad[320];
 	struct outcome outcome = {0};
 	ib_portid_t sa = to_node("sm");
 	ib_rpc_t rpc = table_request();
 	ib_rmpp_hdr_t rmpp = {0};
 	struct mad_message message;
 	uint8_t records[2000];
+	void *received;
 
 	assert_int_equal(ask_table(&message), 0);
 	assert_int_equal(message.length, IB_SA_DATA_OFFS + 11 * 112);
 	assert_int_equal(message.status, 0);
-	submit(async, table_request(), "sm", &outcome, NULL);
+	submit(async, rpc, "sm", &outcome, NULL);
 	mad_async_wait(async, -1);
 	assert_int_equal(outcome.length, message.length);
 	assert_int_equal(outcome.data_size, message.length - IB_SA_DATA_OFFS);
@@ -611,6 +611,17 @@ TEST(a_long_response_comes_whole_by_each_call)
 	assert_memory_equal(records, message.mad + IB_SA_DATA_OFFS, outcome.data_size);
 	for (size_t i = outcome.data_size; i < sizeof(records); i++)
 		assert_int_equal(records[i], 0);
+	/* in a buffer for one MAD it has no room, and stays for a call without a buffer */
+	rpc.datasz = 0;
+	rpc.trid = 0;
+	assert_int_equal(mad_send_via(&rpc, &sa, NULL, NULL, port), 0);
+	assert_fails_null(mad_receive_via(umad, 100, port), EMSGSIZE);
+	machine_fail(MACHINE_MALLOC, 1, ENOMEM);
+	assert_fails_null(mad_receive_via(NULL, 100, port), ENOMEM);
+	received = mad_receive_via(NULL, 100, port);
+	assert_memory_equal((uint8_t *)umad_get_mad(received) + IB_SA_DATA_OFFS, records,
+			    outcome.data_size);
+	mad_free(received);
 
 	mad_port_set(port, MAD_PORT_MAX_RESPONSE, message.length);
 	expect_table(0);
@@ -618,14 +629,13 @@ TEST(a_long_response_comes_whole_by_each_call)
 	expect_table(-EMSGSIZE);
 	expect_failure(-EMSGSIZE, IB_SA_CLASS, "the response is too long");
 	assert_fails_null(mad_rpc_rmpp(port, &rpc, &sa, NULL, records), EMSGSIZE);
-	submit(async, table_request(), "sm", &outcome, NULL);
+	submit(async, rpc, "sm", &outcome, NULL);
 	mad_async_wait(async, -1);
 	assert_int_equal(outcome.error, -EMSGSIZE);
 	assert_int_equal(ask(get_request(), "n1"), 0);
 	mad_async_free(async);
 	mad_message_free(&message);
 	assert_null(message.mad);
-	assert_int_equal(message.length, 0);
 	mad_message_free(NULL);
 }
 
@@ -679,59 +689,15 @@ TEST(the_message_of_one_mad_belongs_to_the_caller)
 
 /* --- messages of others --------------------------------------------------------- */
 
-/* A request of 300 bytes of data in two segments. */
-static void send_long_request(void)
-{
-	uint8_t mad[MACHINE_MAD] = {
-		1, VENDOR_2, 1, 1, [24] = 1, IB_RMPP_TYPE_DATA, 0xf8 | 3, [31] = 1};
-
-	mad[34] = (300 + 2 * 16) >> 8;
-	mad[35] = (300 + 2 * 16) & 0xff;
-	memcpy(mad + 37, (uint8_t[]){0x12, 0x34, 0x56}, 3);
-	machine_send("n3", mad, 0);
-	mad[26] = 0xf8 | 5;
-	mad[31] = 2;
-	mad[34] = 0;
-	mad[35] = 300 - 216 + 16;
-	mad[40] = 0x77;
-	machine_send("n3", mad, 1000);
-}
-
-TEST(a_message_that_does_not_fit_stays_for_a_call_without_a_buffer)
-{
-	_Alignas(8) uint8_t small[320];
-	void *umad;
-
-	use_script("-"); /* to the kernel's acknowledgements */
-	assert_true(mad_register_server_via(VENDOR_2, 1, NULL, 0x123456, port) >= 0);
-	send_long_request();
-	assert_fails_null(mad_receive_via(small, 100, port), EMSGSIZE);
-	machine_fail(MACHINE_MALLOC, 1, ENOMEM);
-	assert_fails_null(mad_receive_via(NULL, 100, port), ENOMEM);
-	umad = mad_receive_via(NULL, 100, port);
-	assert_non_null(umad);
-	assert_int_equal(((uint8_t *)umad_get_mad(umad))[256], 0x77);
-	mad_free(umad);
-	machine_rule("after 10ms remove on host");
-	assert_fails_null(mad_receive_via(NULL, 100, port), ENODEV);
-}
-
-TEST(many_requests_of_others_are_kept_and_get_responses)
+TEST(requests_of_others_are_received_and_get_responses)
 {
 	uint8_t mad[MACHINE_MAD] = {1, VENDOR_1, 1, IB_MAD_METHOD_GET};
 	static const uint8_t zeros[8];
 	uint8_t *umad = mad_alloc(), *received = umad_get_mad(umad);
 
 	assert_true(mad_register_server_via(VENDOR_1, 0, NULL, 0, port) >= 0);
-	for (uint16_t i = 0; i < 3000; i++) {
-		memcpy(mad + 14, &i, sizeof(i));
-		machine_send("n3", mad, 0);
-	}
-	assert_int_equal(ask(set_request(), "n1"), 0);
-	for (uint16_t i = 0; i < 3000; i++) {
-		assert_ptr_equal(mad_receive_via(umad, 100, port), umad);
-		assert_memory_equal(received + 14, &i, sizeof(i));
-	}
+	machine_send("n3", mad, 0);
+	assert_ptr_equal(mad_receive_via(umad, 100, port), umad);
 	assert_int_equal(be16toh(umad_get_mad_addr(umad)->lid), machine_lid("n3"));
 	use_script("-");
 	assert_int_equal(mad_respond_via(umad, NULL, 0, port), 0);
@@ -807,25 +773,17 @@ PLAIN_TEST(a_status_has_its_words)
 	}
 }
 
-/* No two are equal; every text fits, or is cut to its buffer. */
-PLAIN_TEST(each_status_has_a_text_of_its_own_that_fits)
+PLAIN_TEST(every_text_of_a_status_fits_or_is_cut_to_its_buffer)
 {
 	static const unsigned classes[] = {IB_SMI_CLASS, IB_SA_CLASS, IB_DEVICE_MGMT_CLASS};
 	static const char full[] = "SA: no records";
-	static char texts[511][1024];
+	char large[1024];
 
-	for (size_t c = 0; c < COUNT(classes); c++) {
-		for (unsigned i = 0; i < 511; i++) {
-			mad_status_text(classes[c], i < 256 ? i : (i - 255) << 8, texts[i],
-					1024);
-			for (unsigned j = 0; j < i; j++)
-				assert_string_not_equal(texts[i], texts[j]);
-		}
+	for (size_t c = 0; c < COUNT(classes); c++)
 		for (unsigned status = 0; status < 0x10000; status++) {
-			mad_status_text(classes[c], status | 0xffff0000u, texts[0], 1024);
-			assert_in_range(strlen(texts[0]), 1, MAD_ERROR_TEXT_SIZE - 1);
+			mad_status_text(classes[c], status | 0xffff0000u, large, sizeof(large));
+			assert_in_range(strlen(large), 1, MAD_ERROR_TEXT_SIZE - 1);
 		}
-	}
 	for (size_t size = 1; size <= sizeof(full); size++) {
 		char *small = malloc(size); /* the sanitizer detects a write beyond */
 
@@ -878,6 +836,18 @@ static void keep_text(struct mad_async *async, const struct mad_reply *reply, vo
 	note(async, reply, arg);
 }
 
+static struct outcome submit_and_wait(struct mad_async *async, ib_rpc_t rpc, bool cancelled)
+{
+	struct outcome outcome = {0};
+
+	mad_async_submit(async, &rpc, &to, NULL, 0, keep_text, &outcome, NULL);
+	machine_pass(3000);
+	if (cancelled)
+		assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
+	mad_async_wait(async, -1);
+	return outcome;
+}
+
 TEST(in_a_callback_the_last_failure_is_that_of_its_request)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -887,25 +857,19 @@ TEST(in_a_callback_the_last_failure_is_that_of_its_request)
 	rpc.timeout = 30;
 	mad_rpc_set_retries(port, 2);
 	use_script("- - 600 -");
-	mad_async_submit(async, &rpc, &to, NULL, 0, keep_text, &outcome, NULL);
-	mad_async_wait(async, -1);
+	outcome = submit_and_wait(async, rpc, false);
 	assert_int_equal(outcome.transmissions, 2);
 	assert_in_range(outcome.elapsed_ms, 60, 110);
 	assert_memory_equal(text, "no response to 2 transmissions in ", 34);
-	mad_async_submit(async, &rpc, &to, NULL, 0, keep_text, &outcome, NULL);
-	mad_async_wait(async, -1);
+	submit_and_wait(async, rpc, false);
 	assert_string_equal(text, "performance management: status 0x0600");
 	machine_fail(MACHINE_WRITE, 1, ENOSPC);
-	mad_async_submit(async, &rpc, &to, NULL, 0, keep_text, &outcome, NULL);
-	mad_async_wait(async, -1);
+	submit_and_wait(async, rpc, false);
 	assert_string_equal(text, "the MAD cannot be sent: No space left on device");
 	/* a request that was not sent took no time */
 	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
 	submit(async, rpc, "n2", &other, NULL);
-	mad_async_submit(async, &rpc, &to, NULL, 0, keep_text, &outcome, NULL);
-	machine_pass(3000);
-	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
-	mad_async_wait(async, -1);
+	outcome = submit_and_wait(async, rpc, true);
 	assert_int_equal(outcome.transmissions + outcome.elapsed_ms, 0);
 	assert_string_equal(text, "cancelled");
 	mad_async_free(async);
@@ -914,13 +878,12 @@ TEST(in_a_callback_the_last_failure_is_that_of_its_request)
 static void *fail_often(void *arg)
 {
 	ib_rpc_t rpc = *(ib_rpc_t *)arg;
-	intptr_t wrong = mad_last_failure()->error;
 
-	for (int i = 0; i < 100; i++) {
-		wrong += ask(rpc, "n1") != EIO;
-		wrong += mad_last_failure()->mgmt_class != (unsigned)rpc.mgtclass;
-	}
-	return (void *)wrong;
+	for (int i = 0; i < 100; i++)
+		if (ask(rpc, "n1") != EIO ||
+		    mad_last_failure()->mgmt_class != (unsigned)rpc.mgtclass)
+			return arg;
+	return NULL;
 }
 
 TEST(each_thread_has_its_own_failure)
@@ -942,20 +905,13 @@ TEST(each_thread_has_its_own_failure)
 
 /* --- the log -------------------------------------------------------------------- */
 
-#define expect_heard(expected)                        \
-	do {                                          \
-		assert_string_equal(heard, expected); \
-		heard[0] = '\0';                      \
-	} while (0)
-
 TEST(failures_are_reported_with_cause_and_destination)
 {
-	ib_rpc_t rpc = get_request();
-	ib_portid_t route = {.lid = 0}, nowhere = route, sa = to_node("n1");
+	ib_portid_t route = {.drpath = {.cnt = 1}}, nowhere = {.lid = 0}, sa = to_node("n1");
 	struct mad_message message;
+	ib_rpc_t rpc = get_request();
 	ibmad_gid_t gid = {0};
 	ib_bm_call_t bm = {0};
-	uint64_t value = 1;
 
 	use_script("- - - c");
 	mad_rpc_set_timeout(port, 10);
@@ -972,43 +928,29 @@ TEST(failures_are_reported_with_cause_and_destination)
 	ask(rpc, "n1");
 	expect_heard("");
 	madrpc_show_errors(0);
-
 	rpc.mgtclass = IB_SMI_DIRECT_CLASS;
-	for (route.drpath.cnt = -1; route.drpath.cnt <= 64; route.drpath.cnt += 65) {
-		assert_null(mad_rpc(port, &rpc, &route, NULL, NULL));
-		snprintf(text, sizeof(text),
-			 "mad_encode: a directed route cannot have %d hops\n",
-			 route.drpath.cnt);
-		expect_heard(text);
-	}
-	assert_null(mad_encode(buf, &rpc, NULL, NULL));
-	expect_heard("mad_encode: a MAD with a directed route needs a path\n");
 	rpc.datasz = IB_MAD_SIZE;
-	route.drpath.cnt = 1;
 	assert_null(mad_rpc(port, &rpc, &route, buf, NULL));
 	expect_heard("mad_rpc: the request cannot be made: Message too long\n"
 		     "mad_rpc: the request to DR path slid 0; dlid 0; 0,0 failed\n");
-
+	for (int i = 0; i < 2; i++) {
+		route.drpath.cnt = i ? -1 : 64;
+		assert_null(mad_rpc(port, &rpc, &route, NULL, NULL));
+		expect_heard(i ? "mad_encode: a directed route cannot have -1 hops\n"
+			       : "mad_encode: a directed route cannot have 64 hops\n");
+	}
 	use_script("300");
 	ib_path_query_via(port, gid, gid, &sa, buf);
 	ib_node_query_via(port, 1, &sa, buf);
 	ib_node_query_via(port, 1, &nowhere, buf);
 	ib_resolve_portid_str_via(&to, (char[]){"1"}, (enum MAD_DEST)77, NULL, port);
 	bm_call_via(buf, &nowhere, &bm, port);
-	mad_dump_int((char *)buf, 64, &value, 9);
-	mad_dump_uint((char *)buf, 64, &value, 0);
-	mad_dump_hex((char *)buf, 64, &value, 10);
-	mad_dump_rhex((char *)buf, 64, &value, -1);
 	expect_heard("ib_path_query_via: the query for a path record failed\n"
 		     "ib_node_query_via: the query for a node record failed\n"
 		     "sa_rpc_call: the subnet administrator needs a LID\n"
 		     "ib_node_query_via: the query for a node record failed\n"
 		     "ib_resolve_portid_str_via: 77 is no kind of address\n"
-		     "bm_call_via: baseboard management needs a LID\n"
-		     "mad_dump_int: a number cannot have 9 bytes\n"
-		     "mad_dump_uint: a number cannot have 0 bytes\n"
-		     "mad_dump_hex: a number cannot have 10 bytes\n"
-		     "mad_dump_rhex: a number cannot have -1 bytes\n");
+		     "bm_call_via: baseboard management needs a LID\n");
 }
 
 TEST(a_class_that_is_not_registered_has_an_error_of_its_own)
