@@ -4,10 +4,10 @@
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
+#include "captured_output.h"
 #include "requests.h"
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* The port of the process is open until the process ends. */
 GROUP(machine_setup, NULL);
@@ -169,8 +169,7 @@ TEST(the_next_response_is_saved_once)
 	buf[0] = 0xaa;
 	madrpc_save_mad(saved, 66);
 	assert_non_null(smp_query(buf, &to, 0x11, 0, 0));
-	assert_int_equal(saved[1], IB_SMI_CLASS);
-	assert_int_equal(saved[3], IB_MAD_METHOD_GET_RESPONSE);
+	assert_memory_equal(saved, ((uint8_t[]){1, IB_SMI_CLASS, 1, 0x81}), 4);
 	assert_int_equal(saved[64], 0xaa);
 	assert_int_equal(saved[66], 0x55);
 	assert_non_null(smp_query(buf, &to, 0x12, 0, 0));
@@ -178,7 +177,6 @@ TEST(the_next_response_is_saved_once)
 	madrpc_save_mad(saved, 300); /* no more than there is */
 	assert_non_null(smp_query(buf, &to, 0x11, 0, 0));
 	assert_int_equal(saved[255], 0);
-	assert_int_equal(saved[256], 0x55);
 	for (int i = 0; i < 3; i++) {
 		madrpc_save_mad(i ? saved + 256 : NULL, i == 2 ? -1 : i ? 0 : 10);
 		assert_non_null(smp_query(buf, &to, 0x11, 0, 0));
@@ -273,59 +271,52 @@ TEST(a_cancelled_thread_leaves_the_lock_usable)
 
 /* --- children ------------------------------------------------------------------- */
 
-/* Runs a function in a child; returns its result, or how the child has ended, and what it said.
- */
-static int run_in_child(int (*function)(void), char *said, size_t size)
+/* In a child; returns how the child has ended. */
+static int run_in_child(void (*function)(void))
 {
-	int fds[2], status;
-	ssize_t length;
 	pid_t child;
+	int status;
 
-	assert_int_equal(pipe(fds), 0);
 	fflush(NULL);
 	child = fork();
 	if (!child) {
 		alarm(60);
-		dup2(fds[1], STDERR_FILENO);
-		_exit(function());
+		function();
+		_exit(0);
 	}
-	close(fds[1]);
-	length = read(fds[0], said, size - 1);
-	said[length > 0 ? length : 0] = '\0';
-	close(fds[0]);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
 }
 
-static int call_safely(void)
+static void call_safely(void)
 {
-	return set_safely(&to) != NULL;
+	if (set_safely(&to))
+		_exit(1);
 }
 
-static int fail_init(void)
+static void fail_init(void)
 {
 	madrpc_init((char[]){"nodev"}, 1, (int[]){IB_SMI_CLASS}, 1);
-	return 0;
 }
 
-static int init_without_classes(void)
+static void init_without_classes(void)
 {
 	madrpc_init(NULL, 1, NULL, 1);
-	return 0;
 }
 
 /* The last test: a child removes the files of sysfs when it ends. */
 TEST(a_child_does_not_wait_for_a_lock_and_ends_with_an_init_that_fails)
 {
-	char said[512];
+	const char *said;
 
 	madrpc_lock();
-	assert_int_equal(run_in_child(call_safely, said, sizeof(said)), 0);
+	assert_int_equal(run_in_child(call_safely), 0);
 	madrpc_unlock();
-	assert_int_equal(run_in_child(fail_init, said, sizeof(said)), 255);
-	assert_non_null(strstr(said, "madrpc_init"));
-	assert_non_null(strstr(said, "nodev port 1"));
-	assert_int_equal(run_in_child(init_without_classes, said, sizeof(said)), 255);
+	capture_output(stderr);
+	assert_int_equal(run_in_child(fail_init), 255);
+	assert_int_equal(run_in_child(init_without_classes), 255);
+	said = captured_output();
+	assert_non_null(strstr(said, "madrpc_init: cannot open nodev port 1"));
 	assert_non_null(strstr(said, "madrpc_init: cannot open (any) port 1"));
 }
