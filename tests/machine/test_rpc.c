@@ -956,9 +956,11 @@ TEST(failures_are_reported_with_cause_and_destination)
 TEST(a_class_that_is_not_registered_has_an_error_of_its_own)
 {
 	static const char why[] = "device management: the class is not registered on the port";
+	struct ibmad_port *other = mad_rpc_open_port(NULL, 0, (int[]){IB_SMI_CLASS}, 1);
 	struct mad_async *async = mad_async_create(port);
 	ib_rpc_t rpc = make_rpc(IB_DEVICE_MGMT_CLASS, 1, 0x10);
 	struct mad_message message;
+	struct mad_counters counters;
 
 	for (int shown = 0; shown < 2; shown++) {
 		madrpc_show_errors(shown);
@@ -987,6 +989,10 @@ TEST(a_class_that_is_not_registered_has_an_error_of_its_own)
 				 !ibdebug);
 		expect_failure(-EPROTONOSUPPORT, IB_DEVICE_MGMT_CLASS, why);
 	}
+	assert_int_equal(mad_counters_read(other, &to, 1, NULL, &counters, sizeof(counters)),
+			 -EPROTONOSUPPORT);
+	assert_int_equal(mad_counters_reset(other, &to, 1, NULL), -EPROTONOSUPPORT);
+	mad_rpc_close_port(other);
 	mad_async_free(async);
 }
 

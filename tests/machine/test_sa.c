@@ -461,7 +461,9 @@ TEST(a_status_comes_back_with_its_text)
 	assert_int_equal(records_of(nodes), 0);
 	assert_int_equal(get(), -EIO);
 	expect_failure(-EIO, NO_RECORDS, "SA: no records");
-	assert_int_equal(call((struct mad_sa_query){.method = IB_MAD_METHOD_DELETE}), -EIO);
+	assert_int_equal(call((struct mad_sa_query){.method = IB_MAD_METHOD_DELETE,
+						    .attribute = IB_SA_ATTR_MCRECORD}),
+			 -EIO);
 	/* an SA that is busy is asked a bounded number of times */
 	subnet.status = IB_MAD_STS_BUSY;
 	subnet.requests = 0;
