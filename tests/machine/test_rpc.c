@@ -941,12 +941,20 @@ TEST(failures_are_reported_with_cause_and_destination)
 	ib_node_query_via(port, 1, &nowhere, buf);
 	ib_resolve_portid_str_via(&to, (char[]){"1"}, (enum MAD_DEST)77, NULL, port);
 	bm_call_via(buf, &nowhere, &bm, port);
+	mad_dump_int(text, 64, buf, 9);
+	mad_dump_uint(text, 64, buf, 0);
+	mad_dump_hex(text, 64, buf, 10);
+	mad_dump_rhex(text, 64, buf, -1);
 	expect_heard("ib_path_query_via: the query for a path record failed\n"
 		     "ib_node_query_via: the query for a node record failed\n"
 		     "sa_rpc_call: the subnet administrator needs a LID\n"
 		     "ib_node_query_via: the query for a node record failed\n"
 		     "ib_resolve_portid_str_via: 77 is no kind of address\n"
-		     "bm_call_via: baseboard management needs a LID\n");
+		     "bm_call_via: baseboard management needs a LID\n"
+		     "mad_dump_int: a number cannot have 9 bytes\n"
+		     "mad_dump_uint: a number cannot have 0 bytes\n"
+		     "mad_dump_hex: a number cannot have 10 bytes\n"
+		     "mad_dump_rhex: a number cannot have -1 bytes\n");
 }
 
 TEST(a_class_that_is_not_registered_has_an_error_of_its_own)
