@@ -1056,3 +1056,22 @@ TEST(a_further_attempt_is_reported_with_no_lock_held)
 	assert_non_null(strstr(heard, "mad_rpc: the request to Lid 12 failed"));
 	assert_non_null(strstr(heard, "mad_rpc: the request to Lid 11 failed"));
 }
+
+TEST(a_response_to_another_attribute_is_reported)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0};
+
+	madrpc_show_errors(1);
+	use_script("ok+5");
+	submit(async, get_request(), "n1", &outcome, NULL);
+	machine_pass(1);
+	arrivals[0].bytes[3] = IB_MAD_METHOD_GET_RESPONSE;
+	arrivals[0].bytes[17]++;
+	machine_send("n1", arrivals[0].bytes, 0);
+	mad_async_wait(async, -1);
+	assert_int_equal(outcome.error, 0);
+	expect_heard("mad_rpc: a response from LID 11 does not match the request with its "
+		     "transaction ID: class 0x01 method 0x81 attribute 0x12\n");
+	mad_async_free(async);
+}

@@ -741,24 +741,6 @@ TEST(requests_follow_the_sa_to_another_node)
 	assert_int_equal(subnet.port_infos, 0);
 }
 
-TEST(a_request_moves_as_soon_as_another_one_finds_the_sa)
-{
-	struct mad_sa_query slow = one_node;
-
-	slow.timeout_ms = 600000;
-	for (unsigned i = 0; i < 2; i++) {
-		move_sa(i ? "n2" : "n1");
-		machine_pass(2 * S);
-		assert_int_equal(get(), 0);
-		move_sa("n3");
-		submit(i, i + 1, &slow);
-		submit(1 - i, 2 - i, &one_node);
-		mad_async_wait(async, -1);
-		expect(0, 2, 0);
-	}
-	assert_true(machine_us() < 60 * S);
-}
-
 TEST(without_an_sa_requests_fail_as_the_port_says)
 {
 	assert_int_equal(get(), 0);
