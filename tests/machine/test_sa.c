@@ -733,7 +733,7 @@ TEST(requests_follow_the_sa_to_another_node)
 	/* one that moves all the time is not followed for ever */
 	subnet.sa = NULL;
 	subnet.shifts = true;
-	complete(1, &one_node, -ETIMEDOUT);
+	complete(2, &one_node, -ETIMEDOUT);
 	assert_int_equal(get(), -ETIMEDOUT);
 	assert_int_equal(mad_last_failure()->mgmt_class, IB_SA_CLASS);
 	subnet.port_infos = 0; /* a given address is not doubted */
@@ -931,8 +931,13 @@ TEST(a_callback_cancels_a_request_that_moves)
 	assert_int_equal(get(), 0);
 	slow.timeout_ms = 600000;
 	to_given.sa = &given;
-	move_sa("n1");
+	subnet.sa = NULL;
 	submit(1, 2, &slow);
+	submit(2, 3, &one_node);
+	mad_async_wait(async, 200);
+	expect(2, 3, -ETIMEDOUT);
+	assert_int_equal(subnet.requests, 3); /* the SA has not moved */
+	move_sa("n1");
 	machine_pass(2 * S);
 	submit(2, 3, &one_node);
 	assert_int_equal(mad_sa_submit(async, &to_given, cancel_in_callback, &outcomes[0],
