@@ -32,7 +32,6 @@ FIXTURE(setup, NULL);
 
 PLAIN_TEST(without_init_nothing_works)
 {
-	ib_sa_call_t call = {0};
 	ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS};
 
 	assert_int_equal(madrpc_portid(), -1);
@@ -40,7 +39,6 @@ PLAIN_TEST(without_init_nothing_works)
 	assert_int_equal(mad_agent_class(0), 0);
 	assert_fails_minus_1(mad_register_client(IB_SMI_CLASS, 0), EINVAL);
 	assert_fails_null(smp_query(buf, &to, 0x11, 0, 0), EINVAL);
-	assert_fails_null(sa_call(buf, &to, &call, 0), EINVAL);
 	assert_fails_null(madrpc(&rpc, &to, buf, buf), EINVAL);
 	assert_fails_minus_1(mad_send(&rpc, &to, NULL, buf), EINVAL);
 	assert_fails_null(mad_receive(NULL, 0), EINVAL);

@@ -13,6 +13,7 @@
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 #define M_KEY        0x1122334455667788
 
+static struct mad_async *async;
 static ib_portid_t to;
 static uint8_t buf[256], before[256];
 static char text[MAD_ERROR_TEXT_SIZE];
@@ -21,6 +22,7 @@ static int setup(void)
 {
 	if (requests_setup())
 		return -1;
+	async = mad_async_create(port);
 	to = (ib_portid_t){.lid = machine_lid("n1")};
 	for (unsigned i = 0; i < sizeof(buf); i++)
 		buf[i] = before[i] = (uint8_t)(i + 1);
@@ -32,6 +34,7 @@ static int teardown(void)
 {
 	madrpc_show_errors(0);
 	ibdebug = 0;
+	mad_async_free(async);
 	return requests_teardown();
 }
 
@@ -536,7 +539,6 @@ TEST(a_device_that_goes_fails_all_requests)
 /* No thread serves the engine: the blocking call judges the engine's timer itself. */
 TEST(a_late_request_of_an_engine_gives_its_place_to_a_blocking_call)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct outcome outcome = {0};
 	ib_rpc_t rpc = set_request();
 
@@ -549,7 +551,6 @@ TEST(a_late_request_of_an_engine_gives_its_place_to_a_blocking_call)
 	assert_int_equal(outcome.calls, 0);
 	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(outcome.error, -ETIMEDOUT);
-	mad_async_free(async);
 }
 
 TEST(a_timeout_of_0_is_that_of_the_process)
@@ -584,7 +585,6 @@ static void expect_table(int error)
 
 TEST(a_long_response_comes_whole_by_each_call)
 {
-	struct mad_async *async = mad_async_create(port);
 	_Alignas(8) uint8_t umad[320];
 	struct outcome outcome = {0};
 	ib_portid_t sa = to_node("sm");
@@ -632,7 +632,6 @@ TEST(a_long_response_comes_whole_by_each_call)
 	mad_async_wait(async, -1);
 	assert_int_equal(outcome.error, -EMSGSIZE);
 	assert_int_equal(ask(get_request(), "n1"), 0);
-	mad_async_free(async);
 	mad_message_free(&message);
 	assert_null(message.mad);
 	mad_message_free(NULL);
@@ -828,13 +827,13 @@ PLAIN_TEST(each_failure_has_its_words)
 	}
 }
 
-static void keep_text(struct mad_async *async, const struct mad_reply *reply, void *arg)
+static void keep_text(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
 	mad_failure_text(NULL, text, sizeof(text));
-	note(async, reply, arg);
+	note(engine, reply, arg);
 }
 
-static struct outcome submit_and_wait(struct mad_async *async, ib_rpc_t rpc, bool cancelled)
+static struct outcome submit_and_wait(ib_rpc_t rpc, bool cancelled)
 {
 	struct outcome outcome = {0};
 
@@ -848,29 +847,27 @@ static struct outcome submit_and_wait(struct mad_async *async, ib_rpc_t rpc, boo
 
 TEST(in_a_callback_the_last_failure_is_that_of_its_request)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct outcome outcome = {0}, other = {0};
 	ib_rpc_t rpc = set_request();
 
 	rpc.timeout = 30;
 	mad_rpc_set_retries(port, 2);
 	use_script("- - 600 -");
-	outcome = submit_and_wait(async, rpc, false);
+	outcome = submit_and_wait(rpc, false);
 	assert_int_equal(outcome.transmissions, 2);
 	assert_in_range(outcome.elapsed_ms, 60, 110);
 	assert_memory_equal(text, "no response to 2 transmissions in ", 34);
-	submit_and_wait(async, rpc, false);
+	submit_and_wait(rpc, false);
 	assert_string_equal(text, "performance management: status 0x0600");
 	machine_fail(MACHINE_WRITE, 1, ENOSPC);
-	submit_and_wait(async, rpc, false);
+	submit_and_wait(rpc, false);
 	assert_string_equal(text, "the MAD cannot be sent: No space left on device");
 	/* a request that was not sent took no time */
 	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1);
 	submit(async, rpc, "n2", &other, NULL);
-	outcome = submit_and_wait(async, rpc, true);
+	outcome = submit_and_wait(rpc, true);
 	assert_int_equal(outcome.transmissions + outcome.elapsed_ms, 0);
 	assert_string_equal(text, "cancelled");
-	mad_async_free(async);
 }
 
 static void *fail_in_thread(void *arg)
@@ -961,7 +958,6 @@ TEST(a_class_that_is_not_registered_has_an_error_of_its_own)
 {
 	static const char why[] = "device management: the class is not registered on the port";
 	struct ibmad_port *other = mad_rpc_open_port(NULL, 0, (int[]){IB_SMI_CLASS}, 1);
-	struct mad_async *async = mad_async_create(port);
 	ib_rpc_t rpc = make_rpc(IB_DEVICE_MGMT_CLASS, 1, 0x10);
 	struct mad_message message;
 	struct mad_counters counters;
@@ -997,7 +993,6 @@ TEST(a_class_that_is_not_registered_has_an_error_of_its_own)
 			 -EPROTONOSUPPORT);
 	assert_int_equal(mad_counters_reset(other, &to, 1, NULL), -EPROTONOSUPPORT);
 	mad_rpc_close_port(other);
-	mad_async_free(async);
 }
 
 TEST(without_a_hook_reports_go_to_stderr)
@@ -1059,7 +1054,6 @@ TEST(a_further_attempt_is_reported_with_no_lock_held)
 
 TEST(a_response_to_another_attribute_is_reported)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct outcome outcome = {0};
 
 	madrpc_show_errors(1);
@@ -1073,5 +1067,4 @@ TEST(a_response_to_another_attribute_is_reported)
 	assert_int_equal(outcome.error, 0);
 	expect_heard("mad_rpc: a response from LID 11 does not match the request with its "
 		     "transaction ID: class 0x01 method 0x81 attribute 0x12\n");
-	mad_async_free(async);
 }
