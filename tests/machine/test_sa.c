@@ -241,7 +241,7 @@ TEST(records_that_are_too_short_for_their_type_are_refused)
 		assert_int_equal(records_of(query), -EPROTO);
 		expect_failure(-EPROTO, 0, "the records of the response are too short");
 		subnet.offset = least;
-		subnet.size = 8 * least;
+		subnet.size = (size_t)8 * least;
 		assert_int_equal(records_of(query), 1);
 	}
 }
@@ -566,8 +566,8 @@ TEST(codes_of_rates_and_lifetimes_are_read_without_their_selector)
 					 80,  120, 14,  56,  112, 168, 25,  100, 200,
 					 300, 28,  50,  400, 600, 800, 1200};
 
-	for (uint8_t i = 0; i < COUNT(rates); i++)
-		for (int selector = 0; selector < 4; selector++)
+	for (unsigned i = 0; i < COUNT(rates); i++)
+		for (unsigned selector = 0; selector < 4; selector++)
 			assert_true(mad_sa_rate_gbps((uint8_t)(i | selector << 6)) == rates[i]);
 	assert_true(mad_sa_rate_gbps(0x3f) == 0);
 	assert_true(mad_sa_lifetime_us(0x80) == 4.096);
