@@ -772,27 +772,19 @@ PLAIN_TEST(a_status_has_its_words)
 PLAIN_TEST(every_text_of_a_status_fits_or_is_cut_to_its_buffer)
 {
 	static const unsigned classes[] = {IB_SMI_CLASS, IB_SA_CLASS, IB_DEVICE_MGMT_CLASS};
-	static const char full[] = "SA: no records";
-	char large[1024];
+	char large[1024], small[5] = "....";
 
 	for (size_t c = 0; c < COUNT(classes); c++)
 		for (unsigned status = 0; status < 0x10000; status++) {
 			mad_status_text(classes[c], status | 0xffff0000u, large, sizeof(large));
 			assert_in_range(strlen(large), 1, MAD_ERROR_TEXT_SIZE - 1);
 		}
-	for (size_t size = 1; size <= sizeof(full); size++) {
-		char *small = malloc(size); /* the sanitizer detects a write beyond */
-
-		mad_status_text(IB_SA_CLASS, 0x300, small, size);
-		assert_int_equal(strlen(small), size - 1);
-		assert_memory_equal(small, full, size - 1);
-		free(small);
-	}
-	text[0] = 'x';
-	assert_string_equal(mad_status_text(IB_SA_CLASS, 0x300, text, 0), "");
+	assert_string_equal(mad_status_text(IB_SA_CLASS, 0x300, small, 5), "SA: ");
+	assert_string_equal(mad_status_text(IB_SA_CLASS, 0x300, small, 4), "SA:");
+	assert_string_equal(mad_status_text(IB_SA_CLASS, 0x300, small, 0), "");
 	assert_string_equal(mad_status_text(IB_SA_CLASS, 0x300, NULL, 10), "");
 	assert_string_equal(mad_failure_text(NULL, NULL, 0), "");
-	assert_int_equal(text[0], 'x');
+	assert_string_equal(small, "SA:");
 }
 
 PLAIN_TEST(each_failure_has_its_words)
