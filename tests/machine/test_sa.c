@@ -1199,44 +1199,36 @@ static int resolve(enum MAD_DEST kind, const char *text)
 TEST(addresses_are_resolved_by_text)
 {
 	static const struct {
-		const char *text;
 		enum MAD_DEST kind;
 		int lid;
-	} right[] = {{"8", IB_DEST_LID, 8},
-		     {"0x1f", IB_DEST_LID, 31},
-		     {"010", IB_DEST_LID, 8},
-		     {" 7", IB_DEST_LID, 7},
-		     {"8 ", IB_DEST_LID, 8},
-		     {"\t0x9\n", IB_DEST_LID, 9},
-		     {"49151", IB_DEST_LID, 49151},
-		     {"0,1,6", IB_DEST_DRPATH, 0},
-		     {"0x10041", IB_DEST_GUID, 14},
-		     {" 0x0000000000010041 \n", IB_DEST_GUID, 14},
-		     {"fe80::1:41", IB_DEST_GID, 14},
-		     {"2,0,1", IB_DEST_DRSLID, 2},
-		     {"2 0,1", IB_DEST_DRSLID, 2},
-		     {"0x2;0,1", IB_DEST_DRSLID, 2},
-		     {"2, 0, 1\n", IB_DEST_DRSLID, 2},
-		     {" 2; 0 ,1\r\n", IB_DEST_DRSLID, 2},
-		     {"2\t0,1", IB_DEST_DRSLID, 2}};
+		const char *texts[7];
+	} right[] = {{IB_DEST_LID, 31, {"31", "0x1f", "037", " 31", "31 ", "\t0x1F\n"}},
+		     {IB_DEST_LID, 49151, {"49151"}},
+		     {IB_DEST_DRPATH, 0, {"0,1,6"}},
+		     {IB_DEST_GUID, 14, {"0x10041", " 0x0000000000010041 \n"}},
+		     {IB_DEST_GID, 14, {"fe80::1:41"}},
+		     {IB_DEST_DRSLID,
+		      2,
+		      {"2,0,1", "2 0,1", "0x2;0,1", "2, 0, 1\n", " 2; 0 ,1\r\n", "2\t0,1"}}};
+	const ib_dr_path_t *route = &resolved.drpath;
 
-	for (size_t i = 0; i < COUNT(right); i++) {
-		const ib_dr_path_t *route = &resolved.drpath;
-		bool drslid = right[i].kind == IB_DEST_DRSLID;
-
-		assert_int_equal(resolve(right[i].kind, right[i].text), 0);
-		assert_int_equal(resolved.lid, right[i].lid);
-		assert_int_equal(resolved.qp, 0);
-		if (drslid || right[i].kind == IB_DEST_DRPATH) {
-			assert_int_equal(route->cnt, drslid ? 1 : 2);
-			assert_int_equal(route->p[route->cnt], drslid ? 1 : 6);
-			/* one's own LID */
-			assert_int_equal(route->drslid, drslid ? machine_lid("host") : 0xffff);
-			assert_int_equal(route->drdlid, 0xffff);
-		} else {
-			assert_int_equal(route->cnt, 0);
+	for (size_t i = 0; i < COUNT(right); i++)
+		for (const char *const *text = right[i].texts; *text; text++) {
+			assert_int_equal(resolve(right[i].kind, *text), 0);
+			assert_int_equal(resolved.lid, right[i].lid);
+			assert_int_equal(resolved.qp, 0);
+			if (right[i].kind == IB_DEST_DRPATH) {
+				assert_int_equal(route->cnt, 2);
+				assert_int_equal(route->p[2], 6);
+				assert_int_equal(route->drslid, 0xffff);
+				assert_int_equal(route->drdlid, 0xffff);
+			} else if (right[i].kind == IB_DEST_DRSLID) { /* one's own LID */
+				assert_int_equal(route->cnt, 1);
+				assert_int_equal(route->p[1], 1);
+				assert_int_equal(route->drslid, machine_lid("host"));
+				assert_int_equal(route->drdlid, 0xffff);
+			}
 		}
-	}
 }
 
 TEST(what_is_no_address_is_refused)
