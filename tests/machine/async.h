@@ -8,6 +8,7 @@
 #include "machine.h"
 #include "test.h"
 
+#include <fcntl.h>
 #include <infiniband/mad_async.h>
 #include <infiniband/umad.h>
 #include <poll.h>
@@ -190,6 +191,39 @@ static inline int join(pthread_t thread)
 
 	assert_int_equal(pthread_join(thread, &result), 0);
 	return (int)(intptr_t)result;
+}
+
+/* A blocking call. Returns 0 or a negative errno. */
+static inline int ask(ib_rpc_t rpc, unsigned lid)
+{
+	bool gmp = rpc.mgtclass != IB_SMI_CLASS;
+	ib_portid_t to = {.lid = (int)lid, .qp = gmp, .qkey = gmp ? IB_DEFAULT_QP1_QKEY : 0};
+	uint8_t data[MACHINE_MAD] = {0, 1};
+
+	return mad_rpc(port, &rpc, &to, data, data) ? 0 : -errno;
+}
+
+static inline void expect_outcome(const struct outcome *outcome, int error)
+{
+	assert_int_equal(outcome->calls, 1);
+	assert_int_equal(outcome->error, error);
+}
+
+/* The next descriptor has number 0. Returns a copy of the one that had it. */
+static inline int free_descriptor_0(void)
+{
+	int copy = dup(0);
+
+	close(0);
+	return copy;
+}
+
+/* By now what had number 0 must be closed. */
+static inline void take_descriptor_0(int copy)
+{
+	assert_int_equal(fcntl(0, F_GETFD), -1);
+	assert_int_equal(dup2(copy, 0), 0);
+	close(copy);
 }
 
 static inline uint32_t next_random(uint32_t *state, uint32_t below)
