@@ -38,7 +38,7 @@ static uint64_t round_mark; /* the upper half of the round's tickets */
 static atomic_bool receiving;
 
 /* Of all rounds. */
-static atomic_ulong checked, cut, received, wrong, old;
+static atomic_ulong checked, cut, received, wrong, old, stopped;
 static unsigned long results[256], impossible;
 
 void must(bool holds, const char *text)
@@ -218,6 +218,7 @@ static bool may_be(const struct job *job, bool gone)
 	case ETIMEDOUT:
 		return true;
 	case ENODEV:
+	case ECANCELED:
 		return gone;
 	case EHOSTUNREACH: /* corrupted into a redirection, or a corrupted redirection */
 	case ELOOP:
@@ -266,6 +267,7 @@ unsigned long jobs_report(unsigned long least)
 			       error ? strerror(error) : "Success");
 	printf("%9lu responses checked, %lu of them cut off, %lu received for mad_send_via()\n",
 	       checked, cut, received);
+	printf("%9lu waits were stopped\n", stopped);
 	printf("%9lu have the data of another node, class, attribute or modifier\n", wrong);
 	printf("%9lu have the data of an earlier request for the same\n", old);
 	printf("%9lu requests have an impossible error\n", impossible);
@@ -465,7 +467,7 @@ static bool submit_next(struct engine *engine)
 									  : IB_SMP_DATA_SIZE,
 			       called_back, arg, &engine->last_id);
 	if (ret) {
-		must(ret == -ENODEV, "a request is refused");
+		must(ret == -ENODEV || ret == -ECANCELED, "a request is refused");
 		end_job(arg->job, -ret);
 		engine->open--;
 		free(arg);
@@ -473,9 +475,11 @@ static bool submit_next(struct engine *engine)
 	return true;
 }
 
-/* Now and then, cancels the latest one. */
+/* Now and then, stops a wait, or cancels the latest one. */
 static void cancel_some(struct engine *engine)
 {
+	if (!draw(&engine->caller.random, 97))
+		mad_async_stop(engine->async);
 	if (draw(&engine->caller.random, 97) || engine->last->ends)
 		return;
 	if (!mad_async_cancel(engine->async, engine->last_id))
@@ -533,9 +537,9 @@ void *do_running(void *arg)
 	begin(&engine, arg);
 	/* after the device is removed, a rejected request has no callback */
 	do {
-		mad_async_wait(engine.async, -1);
-	} while (submit_next(&engine));
-	mad_async_wait(engine.async, -1);
+		while (mad_async_wait(engine.async, -1) == -EINTR)
+			stopped++;
+	} while (submit_next(&engine) || engine.open);
 	end(&engine);
 	return NULL;
 }

@@ -28,7 +28,8 @@ struct job_mix {
 
 /* A round of requests: its tickets are from 1 on. */
 void jobs_begin(unsigned count, uint64_t seed, const struct job_mix *mix);
-/* Each ended once, with a permitted result; gone: as on a device that is removed. */
+/* Each ended once, with a permitted result; gone: as on a device that is removed or a port
+ * that is closed. */
 void jobs_end(bool gone);
 /* Prints what the responses were, of which there must be some. Returns how many were wrong. */
 unsigned long jobs_report(unsigned long least);
