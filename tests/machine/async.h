@@ -209,6 +209,15 @@ static inline void expect_outcome(const struct outcome *outcome, int error)
 	assert_int_equal(outcome->error, error);
 }
 
+static inline bool is_eventfd(int fd)
+{
+	char path[32], target[32] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, target, sizeof(target) - 1) > 0 &&
+	       !strcmp(target, "anon_inode:[eventfd]");
+}
+
 /* The next descriptor has number 0. Returns a copy of the one that had it. */
 static inline int free_descriptor_0(void)
 {

@@ -240,45 +240,41 @@ static void count_one(struct mad_async *engine, const struct mad_reply *reply, v
 	open_requests--;
 }
 
-static void *process_some(void *arg)
+enum helper {
+	PROCESSES,
+	RUNS,
+	CANCELS,
+	RECEIVES,
+	ASKS,
+	HELPERS
+};
+
+static void *help(void *helper)
 {
-	for (int i = 0; i < 3; i++) {
-		mad_async_process(async);
-		machine_pass(700);
+	switch ((enum helper)(intptr_t)helper) {
+	case PROCESSES:
+		for (int i = 0; i < 3; i++) {
+			mad_async_process(async);
+			machine_pass(700);
+		}
+		break;
+	case RUNS:
+		mad_async_wait(async, 3);
+		break;
+	case CANCELS:
+		for (int i = 0; i < 20; i += 4) {
+			mad_async_cancel(async, ids[i]);
+			machine_pass(100);
+		}
+		break;
+	case RECEIVES:
+		mad_free(mad_receive_via(NULL, 3, port));
+		break;
+	default:
+		assert_int_equal(ask(rpc_of(SMP_GET), leaf(5)), 0);
 	}
-	return arg;
+	return NULL;
 }
-
-static void *run_some(void *arg)
-{
-	mad_async_wait(async, 3);
-	return arg;
-}
-
-static void *cancel_some(void *arg)
-{
-	for (int i = 0; i < 20; i += 4) {
-		mad_async_cancel(async, ids[i]);
-		machine_pass(100);
-	}
-	return arg;
-}
-
-static void *receive_some(void *arg)
-{
-	mad_free(mad_receive_via(NULL, 3, port));
-	return arg;
-}
-
-static void *ask_some(void *arg)
-{
-	assert_int_equal(ask(rpc_of(SMP_GET), leaf(5)), 0);
-	return arg;
-}
-
-static void *(*const helpers[])(void *) = {process_some, run_some, cancel_some, receive_some,
-					   ask_some};
-#define HELPERS 5
 
 /*
  * A thread that took over the work of a loop and then stops must wake the loop. A loop that is
@@ -301,7 +297,7 @@ static void help_loops(unsigned kinds, struct mad_async *engines[2], uint32_t *s
 	}
 	for (int i = 0; i < HELPERS; i++)
 		if (kinds & 1 << i)
-			threads[i] = start(helpers[i], NULL);
+			threads[i] = start(help, (void *)(intptr_t)i);
 	for (int i = 0; i < HELPERS; i++)
 		if (kinds & 1 << i)
 			join(threads[i]);
@@ -403,9 +399,13 @@ TEST(a_loop_sends_while_another_thread_calls_back)
 static void process_while_it_ends(struct mad_async *engine, const struct mad_reply *reply,
 				  void *arg)
 {
+	ib_portid_t to = {.lid = (int)leaf(1)};
+
 	note(engine, reply, arg);
 	assert_int_equal(mad_async_process(engine), -ECANCELED);
 	assert_int_equal(mad_async_poll_fd(engine), -ECANCELED);
+	assert_int_equal(mad_async_get(engine, &to, MAD_NODE_INFO, 0, note, arg, NULL),
+			 -ECANCELED);
 	machine_pass(10 * MS);
 }
 
@@ -594,19 +594,13 @@ TEST(the_descriptors_end_at_exec)
 	unsigned sources = 0;
 
 	assert_true(mad_async_poll_fd(async) >= 0);
-	for (int fd = 3; fd < 64; fd++) {
-		char path[32], name[64] = "";
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		if (readlink(path, name, sizeof(name) - 1) < 0 ||
-		    strncmp(name, "anon_inode:", 11) != 0)
-			continue;
-		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-		if (strcmp(name, "anon_inode:[eventfd]") != 0)
-			continue;
-		assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
-		sources++;
-	}
+	assert_true(fcntl(mad_async_poll_fd(async), F_GETFD) & FD_CLOEXEC);
+	for (int fd = 3; fd < 64; fd++)
+		if (is_eventfd(fd)) {
+			assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+			assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+			sources++;
+		}
 	assert_in_range(sources, 3, 60);
 }
 
@@ -669,7 +663,7 @@ PLAIN_TEST(a_handle_may_have_a_number_above_1024)
 	assert_int_equal(mad_async_cancel(async, MAD_ASYNC_ALL), 0);
 	assert_int_equal(join(thread), 1);
 	assert_in_range(machine_us(), 0, 2 * SECOND);
-	ask_some(NULL);
+	assert_int_equal(ask(rpc_of(SMP_GET), leaf(5)), 0);
 	assert_in_range(machine_calls(MACHINE_POLL) - polls, 1, 20);
 	close_engine();
 	for (int i = 0; i < OPEN; i++)
@@ -832,76 +826,6 @@ MANY_TEST(a_loop_that_never_runs_stops_no_other_loop)
 	}
 }
 
-static void sleep_long(struct mad_async *engine, const struct mad_reply *reply, void *arg)
-{
-	note(engine, reply, arg);
-	machine_pass(10 * SECOND);
-}
-
-/*
- * Each loop in a thread. Two are in callbacks, one after the other, so that each becomes the
- * one that watches the handle meanwhile.
- */
-MANY_TEST(callbacks_that_take_long_stop_no_other_loop)
-{
-	struct loop loops[LOOPS];
-
-	machine_rule("slow 50ms on n2");
-	machine_rule("slow 100ms on n3");
-	for (int i = 0; i < LOOPS; i++)
-		submit_with(engines[i], rpc_of(PMA_SET), leaf(i < 2 ? 1 + (unsigned)i : 3),
-			    i < 2 ? sleep_long : note, &outcomes[i]);
-	for (int i = 0; i < LOOPS; i++) {
-		loops[i] = loop_of(engines[i]);
-		loops[i].thread = start(run_loop, &loops[i]);
-	}
-	machine_pass(15 * SECOND);
-	machine_rule("remove on host");
-	for (int i = 0; i < LOOPS; i++) {
-		join(loops[i].thread);
-		expect_outcome(&outcomes[i], 0);
-		assert_int_equal(outcomes[i].transmissions, 1);
-		assert_in_range(outcomes[i].at, MS, 2 * SECOND);
-	}
-}
-
-/* The least processor time of some runs, in microseconds. */
-static int64_t measure(void)
-{
-	int64_t least = INT64_MAX;
-
-	for (int run = 0; run < 3; run++) {
-		struct timespec begin, end;
-		int64_t us;
-
-		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
-		for (int i = 0; i < 500; i++) {
-			submit(PMA_SET, leaf(1), &outcomes[0]);
-			assert_int_equal(mad_async_wait(async, -1), 1);
-			ask_some(NULL);
-		}
-		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-		us = (end.tv_sec - begin.tv_sec) * SECOND +
-		     (end.tv_nsec - begin.tv_nsec) / 1000;
-		least = us < least ? us : least;
-	}
-	return least;
-}
-
-TEST(requests_cost_the_same_with_many_idle_engines)
-{
-	static struct mad_async *idle[20000];
-	int64_t few = measure(), many;
-
-	for (int i = 0; i < 20000; i++)
-		assert_non_null(idle[i] = mad_async_create(port));
-	many = measure();
-	for (int i = 0; i < 20000; i++)
-		mad_async_free(idle[i]);
-	print_message("500 requests: %d us, with idle engines %d us\n", (int)few, (int)many);
-	assert_true(many < 5 * few);
-}
-
 /* --- children --------------------------------------------------------------------- */
 
 /* The parent's requests: one is open, one is cancelled. */
@@ -944,95 +868,4 @@ TEST(a_child_s_loop_is_woken_for_its_own_work_and_time)
 	expect_outcome(&outcomes[0], 0);
 	expect_outcome(&outcomes[1], -ECANCELED);
 	expect_sleep(async);
-}
-
-static int child_in_callback(void)
-{
-	EXPECT(mad_async_process(async) == 1);
-	EXPECT(outcomes[0].calls == 1);
-	EXPECT(outcomes[1].error == -ECANCELED);
-	mad_async_free(async); /* a callback cannot */
-	EXPECT(mad_async_process(async) == 0);
-	return 0;
-}
-
-static void fork_in_callback(struct mad_async *engine, const struct mad_reply *reply, void *arg)
-{
-	note(engine, reply, arg);
-	run_in_child(child_in_callback);
-}
-
-/* The child calls back the other open request. */
-TEST(what_is_being_called_back_is_not_called_back_again_in_a_child)
-{
-	submit_with(async, rpc_of(SMP_GET), leaf(1), fork_in_callback, &outcomes[0]);
-	submit(SMP_GET, leaf(2), &outcomes[1]);
-	machine_rule("silent on n2");
-	rounds_until(async, 1);
-	assert_int_equal(outcomes[0].calls, 1);
-}
-
-static atomic_bool busy;
-
-/* Submits and waits. */
-static void *keep_busy(void *engine)
-{
-	struct outcome outcome = {0};
-
-	while (busy) {
-		for (unsigned i = 0; i < 20; i++)
-			submit_with(engine, rpc_of(PMA_SET), leaf(1 + i % 8), note, &outcome);
-		mad_async_wait(engine, -1);
-	}
-	return NULL;
-}
-
-/*
- * If a thread of the parent was in a call, all calls fail; otherwise open requests are called
- * back, and the engines work as new ones.
- */
-static int child_in_the_midst(void)
-{
-	ib_portid_t to = {.lid = (int)leaf(2)};
-	ib_rpc_t rpc = rpc_of(SMP_SET);
-
-	for (int i = 0; i < 2; i++) {
-		struct outcome outcome = {0};
-		int ret = mad_async_wait(engines[i], -1);
-		int submitted =
-			mad_async_submit(engines[i], &rpc, &to, NULL, 0, note, &outcome, NULL);
-
-		if (submitted) {
-			EXPECT(ret == -ECANCELED && submitted == -ECANCELED);
-			EXPECT(mad_async_process(engines[i]) == -ECANCELED);
-			EXPECT(mad_async_poll_fd(engines[i]) == -ECANCELED);
-		} else {
-			EXPECT(ret >= 0 && mad_async_wait(engines[i], -1) == 1);
-			EXPECT(outcome.calls == 1 && !outcome.error);
-		}
-		mad_async_free(engines[i]);
-	}
-	mad_rpc_close_port(port);
-	return 0;
-}
-
-TEST(a_child_that_is_forked_in_the_midst_goes_on)
-{
-	pthread_t threads[2];
-
-	machine_rule("slow 300us");
-	busy = true;
-	for (int i = 0; i < 2; i++) {
-		engines[i] = mad_async_create(port);
-		threads[i] = start(keep_busy, engines[i]);
-	}
-	for (int i = 0; i < 30; i++) {
-		machine_pass(137);
-		run_in_child(child_in_the_midst);
-	}
-	busy = false;
-	for (int i = 0; i < 2; i++) {
-		join(threads[i]);
-		mad_async_free(engines[i]);
-	}
 }

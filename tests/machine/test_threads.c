@@ -373,39 +373,26 @@ static void remove_device(void)
 	machine_rule("remove on host");
 }
 
-static const struct end_row {
-	const char *behaviour;
-	void (*end)(void);
-	enum call call;
-	int error;
-} end_rows[] = {
-	{"cancelling_a_request_wakes_the_leader", cancel_all, RUN, ECANCELED},
-	{"destroying_the_engine_wakes_the_leader", free_engine, RUN, ECANCELED},
-	{"closing_the_port_wakes_a_leader_that_runs", close_port, RUN, ECANCELED},
-	{"closing_the_port_wakes_a_leader_that_calls", close_port, ASK, ECANCELED},
-	{"closing_the_port_wakes_a_leader_that_receives", close_port, RECEIVE, ECANCELED},
-	{"a_removal_wakes_a_leader_that_runs", remove_device, RUN, ENODEV},
-	{"a_removal_wakes_a_leader_that_calls", remove_device, ASK, ENODEV},
-	{"a_removal_wakes_a_leader_that_receives", remove_device, RECEIVE, ENODEV},
-};
-
-static void end_leader(const struct end_row *row)
+TEST(the_end_of_the_last_request_wakes_the_leader)
 {
-	struct caller caller = {.call = row->call, .node = 1};
+	for (int destroys = 0; destroys < 2; destroys++) {
+		struct caller runner = runs;
+		int64_t begun = machine_us();
+		unsigned before = polls();
 
-	machine_rule("silent on n1");
-	if (row->call == RUN)
-		submit(SMP_SET, leaf(1), &outcomes[0]);
-	begin(&caller);
-	assert_int_equal(polls(), 1);
-	row->end();
-	end(&caller, row->call == RUN);
-	assert_in_range(machine_us(), 0, 10);
-	assert_int_equal(polls(), 1);
-	assert_int_equal(row->call == RUN ? -outcomes[0].error : caller.error, row->error);
+		machine_rule("silent on n1");
+		submit(SMP_SET, leaf(1), &outcomes[destroys]);
+		begin(&runner);
+		if (destroys)
+			free_engine();
+		else
+			cancel_all();
+		end(&runner, 1);
+		expect_outcome(&outcomes[destroys], -ECANCELED);
+		assert_in_range(machine_us() - begun, 0, 10);
+		assert_int_equal(polls() - before, 1);
+	}
 }
-
-TEST_ROWS(end_leader, end_rows);
 
 TEST(an_earlier_timer_of_another_thread_s_request_wakes_the_leader)
 {
@@ -1012,15 +999,10 @@ TEST(a_stop_leaves_errno_alone_though_the_descriptor_is_full)
 {
 	unsigned full = 0;
 
-	for (int fd = 0; fd < 64; fd++) {
-		char path[32], target[32] = "";
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		/* handles are eventfds, too */
-		if (fd != mad_rpc_portid(port) && readlink(path, target, 31) > 0 &&
-		    !strcmp(target, "anon_inode:[eventfd]"))
+	/* handles are eventfds, too */
+	for (int fd = 0; fd < 64; fd++)
+		if (fd != mad_rpc_portid(port) && is_eventfd(fd))
 			full += !eventfd_write(fd, UINT64_MAX - 1);
-	}
 	assert_int_equal(full, 1);
 	errno = EXDEV;
 	mad_async_stop(async);
@@ -1074,7 +1056,7 @@ TEST(a_signal_handler_may_stop_a_run)
 /* The leader cannot be woken, and looks up; only one thread at a time uses the handle. */
 PLAIN_TEST(threads_on_a_simulator_s_handle_get_their_responses)
 {
-	struct caller calls[4], receiver = receives, runner = runs, late = asker(8);
+	struct caller call = asker(2), receiver = receives, runner = runs, late = asker(8);
 	unsigned reads;
 
 	assert_int_equal(set_up(true), 0);
@@ -1086,12 +1068,8 @@ PLAIN_TEST(threads_on_a_simulator_s_handle_get_their_responses)
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(machine_calls(MACHINE_READ), reads);
 	begin(&runner);
-	for (unsigned i = 0; i < 4; i++) {
-		calls[i] = asker(1 + i);
-		begin(&calls[i]);
-	}
-	for (int i = 0; i < 4; i++)
-		end(&calls[i], 1);
+	begin(&call);
+	end(&call, 1);
 	end(&runner, 1);
 	/* the follower's time is over long before the leader looks up */
 	late.rpc = rpc_of(SMP_SET);
@@ -1111,46 +1089,50 @@ static const struct crowd_row {
 	const char *behaviour;
 	void (*end)(void);
 	int error;
-	bool high, receiver_leads;
+	enum call leader;
+	bool high;
 } crowd_rows[] = {
-	{"a_port_that_is_closed_lets_everybody_go", close_port, ECANCELED, false, false},
-	{"a_port_that_is_closed_lets_a_receiver_go", close_port, ECANCELED, false, true},
-	{"a_device_that_goes_lets_everybody_go", remove_device, ENODEV, false, false},
-	{"a_handle_that_is_closed_lets_everybody_go", close_port, ECANCELED, true, false},
-	{"a_handle_that_goes_lets_everybody_go", remove_device, ENODEV, true, true},
+	{"closing_the_port_wakes_a_leader_that_runs", close_port, ECANCELED, RUN, false},
+	{"closing_the_port_wakes_a_leader_that_calls", close_port, ECANCELED, ASK, false},
+	{"closing_the_port_wakes_a_leader_that_receives", close_port, ECANCELED, RECEIVE,
+	 false},
+	{"a_removal_wakes_a_leader_that_runs", remove_device, ENODEV, RUN, false},
+	{"a_removal_wakes_a_leader_that_calls", remove_device, ENODEV, ASK, false},
+	{"a_removal_wakes_a_leader_that_receives", remove_device, ENODEV, RECEIVE, false},
+	{"a_handle_that_is_closed_lets_everybody_go", close_port, ECANCELED, ASK, true},
+	{"a_handle_that_goes_lets_everybody_go", remove_device, ENODEV, RECEIVE, true},
 };
 
+/* And all the others. */
 static void end_crowd(const struct crowd_row *row)
 {
-	struct caller calls[8], receivers[2] = {receives, receives}, runner = runs;
+	struct caller callers[3 * CALLS];
 	int64_t begun;
+	unsigned before;
 
 	close_engine();
 	assert_int_equal(set_up(row->high), 0);
 	silence();
-	receivers[1].timeout = 60000;
-	if (row->receiver_leads)
-		begin(&receivers[0]);
-	for (unsigned i = 0; i < 8; i++) {
-		calls[i] = asker(i + 1);
-		calls[i].rpc = rpc_of(i & 1 ? SMP_SET : SMP_GET);
-		begin(&calls[i]);
-	}
 	submit_some(8);
-	begin(&runner);
-	if (!row->receiver_leads)
-		begin(&receivers[0]);
-	begin(&receivers[1]);
-	begun = machine_us();
-	row->end();
-	for (int i = 0; i < 8; i++) {
-		fail_with(&calls[i], row->error);
-		assert_in_range(calls[i].at - begun, 0, row->high ? 100 * MS : 0);
+	for (unsigned i = 0; i < 3 * CALLS; i++) {
+		callers[i] =
+			(struct caller){.call = (row->leader + i) % CALLS, .node = 1 + i % 8};
+		callers[i].rpc = rpc_of(i & 1 ? SMP_SET : SMP_GET);
+		begin(&callers[i]);
 	}
-	for (int i = 0; i < 2; i++)
-		fail_with(&receivers[i], row->error);
-	end(&runner, 8);
+	begun = machine_us();
+	before = polls();
+	row->end();
+	for (int i = 0; i < 3 * CALLS; i++) {
+		join(callers[i].thread);
+		assert_in_range(callers[i].at - begun, 0, row->high ? 100 * MS : 0);
+		if (callers[i].call == RUN)
+			continue;
+		assert_int_equal(callers[i].result, 0);
+		assert_int_equal(callers[i].error, row->error);
+	}
 	expect_all(8, -row->error);
+	assert_in_range(polls() - before, 0, row->high ? 10 : 1);
 }
 
 TEST_ROWS(end_crowd, crowd_rows);
@@ -1294,21 +1276,6 @@ TEST(a_child_may_begin_with_many_threads)
 
 static pid_t forked;
 
-static void end_child(bool good)
-{
-	if (__gcov_dump)
-		__gcov_dump();
-	_exit(!good);
-}
-
-static void expect_end_of_child(void)
-{
-	int status;
-
-	assert_int_equal(waitpid(forked, &status, 0), forked);
-	assert_int_equal(status, 0);
-}
-
 static void fork_in_callback(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
 	note(engine, reply, arg);
@@ -1323,7 +1290,7 @@ static void fork_in_callback(struct mad_async *engine, const struct mad_reply *r
 TEST(a_callback_may_fork)
 {
 	struct caller call = asker(4);
-	int count;
+	int count, status;
 
 	slow_nodes("12");
 	submit_with(async, rpc_of(SMP_SET), leaf(1), fork_in_callback, &outcomes[0]);
@@ -1336,23 +1303,29 @@ TEST(a_callback_may_fork)
 		begin(&call);
 		count += mad_async_wait(async, -1);
 		pthread_join(call.thread, NULL);
-		end_child(count == 3 && outcomes[0].calls == 1 &&
-			  outcomes[1].error == -ECANCELED && outcomes[2].calls == 1 &&
-			  !outcomes[2].error && call.result == 1);
+		if (__gcov_dump)
+			__gcov_dump();
+		_exit(count != 3 || outcomes[0].calls != 1 || outcomes[1].error != -ECANCELED ||
+		      outcomes[2].calls != 1 || outcomes[2].error || call.result != 1);
 	}
-	expect_end_of_child();
+	assert_int_equal(waitpid(forked, &status, 0), forked);
+	assert_int_equal(status, 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(outcomes[1].error, 0);
+}
+
+static int child_beside_a_call(void)
+{
+	EXPECT(ask(rpc_of(SMP_SET), leaf(3)) == -ECANCELED);
+	return 0;
 }
 
 static void fork_beside_a_call(struct mad_async *engine, const struct mad_reply *reply,
 			       void *arg)
 {
 	note(engine, reply, arg);
-	forked = fork();
-	if (!forked)
-		end_child(ask(rpc_of(SMP_SET), leaf(3)) == -ECANCELED);
+	run_in_child(child_beside_a_call);
 }
 
 TEST(a_callback_may_not_fork_a_port_that_others_use)
@@ -1365,7 +1338,6 @@ TEST(a_callback_may_not_fork_a_port_that_others_use)
 		settle();
 		mad_async_process(async);
 	}
-	expect_end_of_child();
 	end_receiver(&receiver);
 }
 
