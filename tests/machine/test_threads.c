@@ -551,8 +551,11 @@ TEST(a_receiver_that_leads_lets_others_send)
 	submit(SMP_SET, leaf(1), &outcomes[0]);
 	begin(&call);
 	assert_int_equal(machine_requests("n2"), 0);
+	/* meanwhile it leaves its place, and the call waits for the end of the write */
+	machine_slow_call(MACHINE_WRITE, 30 * MS);
 	end(&call, 1);
-	assert_in_range(call.at, 20 * MS, 20 * MS + 10);
+	assert_in_range(call.at, 40 * MS, 40 * MS + 10);
+	machine_slow_call(MACHINE_WRITE, 0);
 	end_receiver(&receiver);
 	assert_int_equal(mad_async_wait(async, -1), 1);
 }
@@ -1140,31 +1143,40 @@ TEST_ROWS(end_crowd, crowd_rows);
 /* A request that is being written ends after that; who waits for it does not poll meanwhile. */
 TEST(a_run_ends_with_what_is_being_written_to_a_device_that_is_gone)
 {
-	struct caller runner = runs;
-	pthread_t submitter = begin_slow_write(async);
-	unsigned before;
+	for (int cancels = 0; cancels < 2; cancels++) {
+		struct caller runner = runs;
+		pthread_t submitter;
+		unsigned before;
 
-	begin(&runner);
-	before = polls();
-	remove_device();
-	end(&runner, 1);
-	assert_in_range(machine_us(), 50 * MS, 51 * MS);
-	assert_in_range(polls() - before, 0, 1);
-	join(submitter);
+		close_engine();
+		assert_int_equal(setup(), 0);
+		submitter = begin_slow_write(async);
+		if (cancels)
+			cancel_all();
+		begin(&runner);
+		before = polls();
+		remove_device();
+		end(&runner, 1);
+		assert_in_range(machine_us(), 50 * MS, 51 * MS);
+		assert_in_range(polls() - before, 0, 1);
+		join(submitter);
+	}
 }
 
 /* Memory is freed after the burst, and the response to the call is still expected. */
 TEST(a_burst_leaves_a_call_alone)
 {
 	struct caller call = asker(1);
+	uint64_t id = 0;
 
 	slow_nodes("9");
 	mad_port_set(port, MAD_PORT_SMP_WINDOW, 4000);
 	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 4000);
 	begin(&call);
 	for (unsigned i = 0; i < 3000; i++)
-		submit(SMP_SET, leaf(2), &outcomes[i % MANY]);
+		id = submit(SMP_SET, leaf(2), &outcomes[i % MANY]);
 	assert_int_equal(mad_async_wait(async, -1), 3000);
+	assert_int_equal(mad_async_cancel(async, id), -ENOENT);
 	assert_false(call.ended);
 	end(&call, 1);
 }
@@ -1248,7 +1260,7 @@ static int child_with_threads(void)
 		EXPECT(calls[i].result == 1);
 	}
 	/* the engine is the child's, too: its threads are woken by cancelling and stops */
-	EXPECT(mad_async_process(async) == 0);
+	EXPECT(mad_async_wait(async, 0) == 0);
 	machine_rule("slow 1s");
 	for (int i = 0; i < 3; i++) {
 		submit(SMP_SET, leaf(1), &outcomes[0]);
