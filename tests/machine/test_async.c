@@ -353,45 +353,6 @@ TEST(a_message_that_is_shorter_than_announced_is_an_error)
 	assert_null(message.mad);
 }
 
-static enum machine_verdict drop_segments(struct machine_mad *mad, void *count)
-{
-	if (mad->at_host || mad->bytes[1] != IB_SA_CLASS)
-		return MACHINE_PASS;
-	*(unsigned *)count += !(mad->bytes[24 + 1] != 1 && mad->bytes[26] & 1);
-	return MACHINE_DROP;
-}
-
-/* The kernel retransmits them; the library retransmits a request of one MAD. */
-TEST(a_long_request_goes_by_rmpp_and_its_lost_segments_are_sent_again)
-{
-	static const uint8_t payload[1000] = {42};
-	static const struct {
-		size_t size;
-		int timeout_ms;
-		unsigned least, most;
-	} rows[] = {{200, 10000, 1, 1},
-		    {201, 1000, 1, 2},
-		    {1000, 2000, 1, 5},
-		    {1000, 20000, 6, 50}};
-	ib_rpc_t rpc = rpc_of(SA_TABLE);
-	ib_portid_t to = {.lid = (int)machine_lid("sm")};
-
-	mad_rpc_set_retries(port, 1);
-	for (unsigned i = 0; i < 4; i++) {
-		unsigned segments = 0;
-
-		machine_on_arrival(drop_segments, &segments);
-		rpc.timeout = rows[i].timeout_ms;
-		assert_int_equal(mad_async_submit(async, &rpc, &to, payload, rows[i].size, note,
-						  &outcomes[i], NULL),
-				 0);
-		assert_int_equal(mad_async_wait(async, -1), 1);
-		expect_outcome(&outcomes[i], -ETIMEDOUT);
-		assert_in_range(segments, rows[i].least, rows[i].most);
-		machine_on_arrival(NULL, NULL);
-	}
-}
-
 /* --- time and errors ------------------------------------------------------------ */
 
 TEST(a_status_is_an_error_with_a_response)
@@ -608,9 +569,10 @@ TEST(a_late_blocking_call_gives_its_place_to_an_engine)
 	mad_port_set(port, MAD_PORT_SMP_WINDOW, 1);
 	/* in mad_async_wait(), and by an event loop */
 	for (unsigned loops = 0; loops < 2; loops++) {
-		pthread_t caller = start(call_silent, NULL);
+		pthread_t caller;
 
 		mad_port_set(port, MAD_PORT_RATE, loops ? 5 : 0);
+		caller = start(call_silent, NULL);
 		machine_pass(MS);
 		submit(SMP_GET, leaf(1), &outcomes[loops]);
 		assert_int_equal(stats_of(async).queued, 1);

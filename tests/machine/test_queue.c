@@ -692,38 +692,6 @@ TEST(queued_smps_do_not_hold_gmps_up)
 	}
 }
 
-static enum machine_verdict respond_busy_once(struct machine_mad *mad, void *arg)
-{
-	enum machine_verdict verdict = hold_request(mad, arg);
-
-	if (!mad->at_host && play.sent.count == 1)
-		respond_to(&play.requests[play.sent.numbers[0]], IB_MAD_STS_BUSY);
-	return verdict;
-}
-
-static void *process_once(void *engine)
-{
-	mad_async_process(engine);
-	return NULL;
-}
-
-/* Meanwhile BUSY comes for the first packet, and the request is cancelled. */
-TEST(a_request_that_is_cancelled_while_it_is_written_again_has_no_timer)
-{
-	pthread_t thread;
-
-	run_text(KNOWN "submit a1m; sent a1m; wait 20ms");
-	machine_on_arrival(respond_busy_once, NULL);
-	machine_slow_call(MACHINE_WRITE, 5 * MS);
-	thread = start(process_once, async);
-	machine_pass(MS);
-	run_text("receive");
-	assert_int_equal(mad_async_cancel(async, play.requests[2].id), 0);
-	machine_slow_call(MACHINE_WRITE, 0);
-	join(thread);
-	run_text("sent a1m; pass 1ms; failed a1m; pass 100ms; sent");
-}
-
 static unsigned at_n2, most_at_n2;
 
 static enum machine_verdict count_at_n2(struct machine_mad *mad, void *arg)

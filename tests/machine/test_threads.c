@@ -26,8 +26,7 @@ struct caller {
 	unsigned node; /* ASK: 1 to 8 */
 	ib_rpc_t rpc;
 	struct mad_async *engine; /* RUN */
-	int timeout;
-	void *buffer; /* RECEIVE */
+	void *buffer;             /* RECEIVE */
 	pthread_t thread;
 	bool ended;
 	int result, error;
@@ -69,12 +68,12 @@ static int call(struct caller *caller)
 	case ASK:
 		return !ask(caller->rpc, leaf(caller->node));
 	case RECEIVE:
-		umad = mad_receive_via(caller->buffer, caller->timeout, port);
+		umad = mad_receive_via(caller->buffer, -1, port);
 		if (umad && umad != caller->buffer)
 			mad_free(umad);
 		return umad != NULL;
 	default:
-		return mad_async_wait(caller->engine, caller->timeout);
+		return mad_async_wait(caller->engine, -1);
 	}
 }
 
@@ -99,10 +98,7 @@ static void settle(void)
 static void begin(struct caller *caller)
 {
 	caller->ended = false;
-	if (!caller->timeout)
-		caller->timeout = -1;
-	if (!caller->engine)
-		caller->engine = async;
+	caller->engine = async;
 	if (!caller->rpc.mgtclass)
 		caller->rpc = rpc_of(SMP_SET);
 	caller->thread = start(make_call, caller);
@@ -560,20 +556,6 @@ TEST(a_receiver_that_leads_lets_others_send)
 	assert_int_equal(mad_async_wait(async, -1), 1);
 }
 
-/* Neither for those that wait for the rate. */
-TEST(a_receiver_is_not_woken_for_requests_of_others)
-{
-	struct caller receiver = receives;
-
-	mad_port_set(port, MAD_PORT_RATE, 1);
-	begin(&receiver);
-	submit_some(3);
-	machine_pass(500 * MS);
-	assert_true(stats_of(async).queued > 0);
-	assert_in_range(polls(), 1, 2);
-	end_receiver(&receiver);
-}
-
 /* A run that calls back sends nothing: another thread does, as soon as the window opens. */
 TEST(a_queued_call_does_not_wait_for_a_callback)
 {
@@ -920,22 +902,12 @@ TEST(a_stop_before_a_run_ends_that_run_alone)
 	assert_int_equal(mad_async_wait(async, -1), 0);
 }
 
-static const struct handle_row {
-	const char *behaviour;
-	bool high;
-} handle_rows[] = {
-	{"a_stop_ends_the_runs_of_all_threads", false},
-	{"a_stop_ends_runs_on_a_handle_that_is_no_descriptor", true},
-};
-
-/* Those that poll, and those that sleep while another thread polls or a call does. */
-static void stop_runs(const struct handle_row *row)
+static void stop_runs(bool high)
 {
 	struct caller call = asker(1), runners[4];
 	unsigned before;
 
-	close_engine();
-	assert_int_equal(set_up(row->high), 0);
+	assert_int_equal(set_up(high), 0);
 	learn_nodes();
 	machine_rule("slow 10s");
 	for (int calls = 0; calls < 2; calls++) {
@@ -962,9 +934,15 @@ static void stop_runs(const struct handle_row *row)
 	assert_in_range(polls() - before, 0, 1);
 	end(&call, 1);
 	assert_int_equal(mad_async_wait(async, -1), 2);
+	close_engine();
 }
 
-TEST_ROWS(stop_runs, handle_rows);
+/* Those that poll, and those that sleep while another thread polls or a call does. */
+PLAIN_TEST(a_stop_ends_the_runs_of_all_threads)
+{
+	stop_runs(false);
+	stop_runs(true);
+}
 
 /* The port has it when a thread first leads. */
 PLAIN_TEST(the_descriptor_of_a_port_may_have_number_0)
@@ -1054,39 +1032,7 @@ TEST(a_signal_handler_may_stop_a_run)
 	sigaction(SIGUSR1, &before, NULL);
 }
 
-/* --- handles that are no descriptors, and the end of a port ------------------------ */
-
-/* The leader cannot be woken, and looks up; only one thread at a time uses the handle. */
-PLAIN_TEST(threads_on_a_simulator_s_handle_get_their_responses)
-{
-	struct caller call = asker(2), receiver = receives, runner = runs, late = asker(8);
-	unsigned reads;
-
-	assert_int_equal(set_up(true), 0);
-	slow_nodes("12345678");
-	begin(&receiver);
-	reads = machine_calls(MACHINE_READ);
-	submit(SMP_SET, leaf(1), &outcomes[0]);
-	machine_pass(5 * MS);
-	assert_int_equal(mad_async_process(async), 0);
-	assert_int_equal(machine_calls(MACHINE_READ), reads);
-	begin(&runner);
-	begin(&call);
-	end(&call, 1);
-	end(&runner, 1);
-	/* the follower's time is over long before the leader looks up */
-	late.rpc = rpc_of(SMP_SET);
-	late.rpc.timeout = 20;
-	begin(&late);
-	fail_with(&late, ETIMEDOUT);
-	submit(SMP_SET, leaf(1), &outcomes[0]);
-	begin(&runner);
-	cancel_all();
-	end(&runner, 1);
-	close_port();
-	fail_with(&receiver, ECANCELED);
-	close_engine();
-}
+/* --- the end of a port ---------------------------------------------------------- */
 
 static const struct crowd_row {
 	const char *behaviour;
@@ -1247,25 +1193,15 @@ TEST(while_threads_are_in_calls_the_port_is_lost_in_a_child)
 
 static int child_with_threads(void)
 {
-	struct caller calls[8], runner = runs;
+	struct caller call = asker(1), runner = runs;
 
-	machine_rule("slow 1ms");
-	for (unsigned i = 0; i < 8; i++) {
-		calls[i] = asker(i + 1);
-		calls[i].rpc = rpc_of(i & 1 ? SMP_SET : SMP_GET);
-		begin(&calls[i]);
-	}
-	for (int i = 0; i < 8; i++) {
-		pthread_join(calls[i].thread, NULL);
-		EXPECT(calls[i].result == 1);
-	}
 	/* the engine is the child's, too: its threads are woken by cancelling and stops */
 	EXPECT(mad_async_wait(async, 0) == 0);
 	machine_rule("slow 1s");
 	for (int i = 0; i < 3; i++) {
 		submit(SMP_SET, leaf(1), &outcomes[0]);
 		if (i == 2)
-			begin(&calls[0]);
+			begin(&call);
 		begin(&runner);
 		EXPECT(!runner.ended);
 		if (i)
@@ -1274,7 +1210,7 @@ static int child_with_threads(void)
 			cancel_all();
 		EXPECT(join(runner.thread) == 0 && runner.result == (i ? -EINTR : 1));
 	}
-	pthread_join(calls[0].thread, NULL);
+	EXPECT(join(call.thread) == 0 && call.result == 1);
 	free_engine();
 	close_port();
 	return 0;
