@@ -417,6 +417,7 @@ TEST(a_busy_node_is_asked_again_until_the_end)
 	run(1, 0);
 	assert_in_range(outcomes[0].at, 10 * MS, 1000 * MS);
 	assert_int_equal(outcomes[0].transmissions, 2);
+	assert_int_equal(stats_of(async).busy, 1);
 	busy_first = 100;
 	submit(SMP_GET, leaf(1), &outcomes[1]);
 	assert_int_equal(mad_async_wait(async, -1), 1);
