@@ -692,6 +692,27 @@ TEST(queued_smps_do_not_hold_gmps_up)
 	}
 }
 
+static void *process_once(void *engine)
+{
+	mad_async_process(engine);
+	return NULL;
+}
+
+TEST(the_device_may_go_while_a_request_is_written_again)
+{
+	pthread_t thread;
+
+	run_text(KNOWN "submit a1m a2m; sent a1m a2m; wait 20ms");
+	machine_slow_call(MACHINE_WRITE, 5 * MS);
+	thread = start(process_once, async);
+	machine_pass(MS);
+	machine_rule("remove on host");
+	assert_fails_null(mad_receive_via(NULL, 0, port), ENODEV);
+	machine_slow_call(MACHINE_WRITE, 0);
+	join(thread);
+	run_text("pass 1ms; all ENODEV");
+}
+
 static unsigned at_n2, most_at_n2;
 
 static enum machine_verdict count_at_n2(struct machine_mad *mad, void *arg)
@@ -759,6 +780,7 @@ static const struct unread_row {
 	{"no_get_is_sent_again_in_a_slow_callback", SMP_GET, 1000, 3, WAIT, true, false},
 	{"a_call_after_a_slow_callback_ends_no_request", SMP_GET, 100, 1, CALL, true, false},
 	{"process_reads_all_beside_an_idle_leader", PMA_GET, 1000, 3, PROCESS, false, true},
+	{"a_wait_reads_all_beside_an_idle_leader", PMA_GET, 1000, 3, WAIT, false, true},
 	{"a_call_reads_all_beside_an_idle_leader", PMA_GET, 1000, 3, CALL, false, true},
 };
 

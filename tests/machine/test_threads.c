@@ -1230,8 +1230,8 @@ static void fork_in_callback(struct mad_async *engine, const struct mad_reply *r
 	forked = fork();
 	if (forked)
 		return;
-	mad_async_free(engine); /* a callback cannot */
 	submit(SMP_SET, leaf(3), &outcomes[2]);
+	mad_async_free(engine); /* a callback cannot */
 }
 
 /* The thread that forks is in a call itself; the child goes on in that call. */
