@@ -535,8 +535,7 @@ TEST(requests_can_be_cancelled_in_every_state)
 	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1);
 	for (unsigned i = 0; i < 6; i++)
 		ids[i] = submit(PMA_SET, leaf(1 + i / 2), &outcomes[i]);
-	for (uint64_t never = 0; never < 10000; never++)
-		assert_int_equal(mad_async_cancel(async, never), -ENOENT);
+	assert_int_equal(mad_async_cancel(async, 0), -ENOENT);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(mad_async_cancel(async, ids[cancelled[i]]), 0);
 		assert_int_equal(mad_async_cancel(async, ids[cancelled[i]]), -ENOENT);
