@@ -1150,6 +1150,10 @@ TEST(a_response_is_kept_if_it_is_expected)
 		send_with_id(500 + 0x10000 * i);
 	assert_int_equal(receive_all(100), 8);
 	assert_int_equal(stats_of(async).dropped, 2);
+	/* so is the kernel's report, which has a header alone */
+	machine_rule("silent on n1");
+	send_with_id(7);
+	assert_int_equal(receive_all(2000), 1);
 }
 
 /* --- many destinations ---------------------------------------------------------- */
