@@ -191,10 +191,8 @@ void machine_send(const char *node, const uint8_t bytes[MACHINE_MAD], int64_t af
 	struct fabric *fabric = &server->fabric;
 	struct own_mad *own;
 	bool smp = bytes[1] == 0x01 || bytes[1] == 0x81;
-	bool locked = !virtual_sees_machine();
 
-	if (!locked)
-		virtual_lock();
+	virtual_lock();
 	own = calloc(1, sizeof(*own));
 	own->timer = (struct timer){.run = send_own, .drop = drop_own};
 	own->packet = (struct packet){
@@ -209,8 +207,7 @@ void machine_send(const char *node, const uint8_t bytes[MACHINE_MAD], int64_t af
 	memcpy(own->packet.mad, bytes, MACHINE_MAD);
 	if (timer_set(fabric, &own->timer, fabric->now + (uint64_t)after * MICROSECOND))
 		abort();
-	if (!locked)
-		virtual_unlock();
+	virtual_unlock();
 }
 
 struct delivery {
@@ -249,8 +246,10 @@ void machine_deliver(const struct machine_mad *request, const void *bytes, size_
 		     int64_t after)
 {
 	struct fabric *fabric = &server->fabric;
-	struct delivery *delivery = calloc(1, sizeof(*delivery) + length);
+	struct delivery *delivery;
 
+	virtual_lock();
+	delivery = calloc(1, sizeof(*delivery) + length);
 	delivery->timer = (struct timer){.run = deliver, .drop = drop_own};
 	delivery->packet.slid = request->dlid;
 	delivery->packet.dlid = request->slid;
@@ -263,6 +262,7 @@ void machine_deliver(const struct machine_mad *request, const void *bytes, size_
 		memcpy(delivery->bytes, bytes, length);
 	if (timer_set(fabric, &delivery->timer, fabric->now + (uint64_t)after * MICROSECOND))
 		abort();
+	virtual_unlock();
 }
 
 uint16_t machine_lid(const char *node)

@@ -187,6 +187,25 @@ void machine_high_handles(void)
 	high = true;
 }
 
+void machine_receive(const void *header, const void *bytes, size_t length)
+{
+	struct message *message = __real_calloc(1, sizeof(*message) + length);
+	int number = MOST_FDS - 1;
+
+	memcpy(&message->header, header, sizeof(message->header));
+	message->length = length;
+	if (length)
+		memcpy(message->data, bytes, length);
+	virtual_lock();
+	while (number >= 0 && (!devices[number] || devices[number]->handle->gone))
+		number--;
+	if (number >= 0)
+		handle_queue(devices[number]->handle, message);
+	else
+		free(message);
+	virtual_unlock();
+}
+
 /* --- handles -------------------------------------------------------------------- */
 
 static struct open_device *device_of(int fd)
@@ -274,8 +293,27 @@ static void close_device(int number)
 	free(device);
 }
 
+/* What a child reads is still there for its parent. */
+static void begin_child(void)
+{
+	for (int number = 0; number < MOST_FDS; number++) {
+		struct open_device *device = devices[number];
+		int own = device ? __real_eventfd(device->readable, EFD_NONBLOCK) : -1;
+
+		if (own >= 0) {
+			dup2(own, device->fd);
+			__real_close(own);
+		}
+	}
+}
+
 void handles_begin(void)
 {
+	static bool forks;
+
+	if (!forks)
+		pthread_atfork(NULL, NULL, begin_child);
+	forks = true;
 	old_kernel = high = false;
 	deformed.length = 0;
 	memset(faults, 0, sizeof(faults));

@@ -82,8 +82,8 @@ enum machine_verdict {
 
 /*
  * Called for each MAD that arrives, with the lock of the fabric: it may call machine_reply(),
- * machine_send() and machine_deliver(), and no other function of this header or of the
- * libraries.
+ * machine_send(), machine_deliver() and machine_receive(), and no other function of this header
+ * or of the libraries.
  */
 typedef enum machine_verdict machine_arrival_fn(struct machine_mad *mad, void *arg);
 void machine_on_arrival(machine_arrival_fn *hook, void *arg);
@@ -101,13 +101,18 @@ enum machine_verdict machine_reply(struct machine_mad *mad, uint16_t status, siz
 void machine_send(const char *node, const uint8_t bytes[MACHINE_MAD], int64_t after);
 
 /*
- * For a hook: what the kernel of the program gets as the response to a request: bytes of any
- * length, as if its RMPP had put them together, "after" microseconds from now. It comes from
- * the request's destination, or is dropped if the request has ended. With length 0 the kernel
- * reports a timeout at that time.
+ * What the kernel of the program gets as the response to a request: bytes of any length, as if
+ * its RMPP had put them together, "after" microseconds from now. It comes from the request's
+ * destination, or is dropped if the request has ended. With length 0 the kernel reports a
+ * timeout at that time.
  */
 void machine_deliver(const struct machine_mad *request, const void *bytes, size_t length,
 		     int64_t after);
+/*
+ * The program can read a message with any header, a struct ib_user_mad (umad.h), and any bytes
+ * on one of its handles, whether or not a kernel would send it.
+ */
+void machine_receive(const void *header, const void *bytes, size_t length);
 
 /* How many requests arrived at a node; NULL: at all but the host. */
 unsigned machine_requests(const char *node);

@@ -79,14 +79,14 @@ static struct timer {
 
 void virtual_lock(void)
 {
-	pthread_mutex_lock(&lock);
-	has_lock++;
+	if (!has_lock++)
+		pthread_mutex_lock(&lock);
 }
 
 void virtual_unlock(void)
 {
-	has_lock--;
-	pthread_mutex_unlock(&lock);
+	if (!--has_lock)
+		pthread_mutex_unlock(&lock);
 }
 
 bool virtual_sees_machine(void)

@@ -33,8 +33,8 @@ unsigned virtual_end(void);
 uint64_t virtual_ns(void);
 
 /*
- * The lock of the clock and the fabric. The functions that stand in for the C library's do
- * nothing but call it in a thread that has the lock.
+ * The lock of the clock and the fabric, recursive. The functions that stand in for the C
+ * library's do nothing but call it in a thread that has the lock.
  */
 void virtual_lock(void);
 void virtual_unlock(void);

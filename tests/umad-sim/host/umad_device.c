@@ -61,20 +61,23 @@ void handle_close(struct handle *handle)
 	free(handle);
 }
 
-static void deliver(struct agent *agent, struct message *message)
+void handle_queue(struct handle *handle, struct message *message)
 {
-	struct handle *handle = agent->owner;
-
 	if (handle->queued == MOST_QUEUED) {
 		free(message);
 		return;
 	}
 	handle->queued++;
-	message->header.id = agent->id;
 	message->next = NULL;
 	*handle->queue_end = message;
 	handle->queue_end = &message->next;
 	handle->readable(handle);
+}
+
+static void deliver(struct agent *agent, struct message *message)
+{
+	message->header.id = agent->id;
+	handle_queue(agent->owner, message);
 }
 
 static void complete(struct agent *agent, uint64_t tid, uint8_t class)

@@ -40,6 +40,9 @@ int handle_ioctl(struct handle *handle, uint32_t code, uint8_t argument[ARGUMENT
  */
 int handle_write(struct handle *handle, const uint8_t *bytes, size_t length);
 
+/* The owner gets a message of any agent to read, unless too many are queued. */
+void handle_queue(struct handle *handle, struct message *message);
+
 /*
  * Takes the first message off the queue. Its header is in the handle's layout: the program
  * reads `header` (HEADER_BYTES or OLD_HEADER_BYTES of it) and the data. NULL: the queue is
