@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Functions that read a fuzzer's input. Beyond the end of the input all bytes are zero. */
+/* What fuzz targets share. Beyond the end of the input all bytes are zero. */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 
@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 struct input {
 	const uint8_t *data;
@@ -42,6 +44,24 @@ static inline void check(int holds)
 {
 	if (!holds)
 		abort();
+}
+
+/* Reads each byte: a sanitizer reports those outside of the allocation. */
+static inline void read_all(const void *bytes, size_t size)
+{
+	for (const volatile uint8_t *at = bytes; size--; at++)
+		(void)*at;
+}
+
+/* The input as a text. */
+static inline char *take_text(struct input *input)
+{
+	char *text = malloc(input->size + 1);
+
+	text[input->size] = '\0';
+	if (input->size)
+		memcpy(text, input->data, input->size);
+	return text;
 }
 
 static inline void ignore_message(enum umad_log_level level, const char *text, void *user)

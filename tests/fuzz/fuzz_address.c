@@ -23,8 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(text);
 
 	/* the rest of the input is a text */
-	route = calloc(1, input.size + 1);
-	memcpy(route, input.data, input.size);
+	route = take_text(&input);
 	hops = str2drpath(&path, route, 0, 0);
 	check(hops >= -1 && hops < IB_SUBNET_PATH_HOPS_MAX);
 	check(path.cnt == (hops < 0 ? 0 : hops));

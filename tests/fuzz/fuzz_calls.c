@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Sequences of public calls on ports whose device responds at random. An input is a list of
- * steps: ports are opened and closed, engines created, run, stopped and destroyed, requests
+ * Sequences of public calls on ports whose requests have random responses. An input is a list
+ * of steps: ports are opened and closed, engines created, run, stopped and destroyed, requests
  * submitted, cancelled and made blocking, servers started and stopped, messages of any kind
  * arrive, system calls and allocations fail, threads make calls in parallel, the process forks.
  * Callbacks make calls, too. Each request that an engine accepted is called back once, and
  * nothing is left at the end.
  */
-#include "fuzz_device.h"
+#include "fuzz_machine.h"
 
 #include <errno.h>
 #include <infiniband/mad_server.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,25 +28,6 @@
 /* Forks are slow, and a child does nothing that this process does not do. */
 #define FORKS    2
 
-static const int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS, IB_SA_CLASS,
-			      IB_PERFORMANCE_CLASS, IB_VENDOR_RANGE1_START_CLASS};
-
-static const ib_rpc_t kinds[] = {
-	{.mgtclass = IB_SMI_CLASS, .method = IB_MAD_METHOD_GET, .dataoffs = 64, .datasz = 64},
-	{.mgtclass = IB_PERFORMANCE_CLASS,
-	 .method = IB_MAD_METHOD_SET,
-	 .dataoffs = 64,
-	 .datasz = 192},
-	{.mgtclass = IB_PERFORMANCE_CLASS,
-	 .method = IB_MAD_METHOD_GET,
-	 .dataoffs = 64,
-	 .datasz = 192},
-	{.mgtclass = IB_SA_CLASS,
-	 .method = IB_MAD_METHOD_GET_TABLE,
-	 .dataoffs = 56,
-	 .datasz = 200},
-};
-
 struct server {
 	struct mad_server *server; /* NULL: none, or it has ended */
 	struct mad_request *held[HELD];
@@ -55,32 +35,32 @@ struct server {
 
 struct engine {
 	struct mad_async *async;
+	struct ibmad_port *port; /* NULL: the engine has outlived it */
 	struct server servers[SERVERS];
 	_Atomic uint64_t ids[8]; /* of the latest requests */
 	atomic_uint latest;
 };
 
 static struct {
+	struct ibmad_port *ports[PORTS];
+	struct engine engines[PORTS][ENGINES];
 	struct {
-		struct ibmad_port *port;
-		struct engine engines[ENGINES];
-	} ports[PORTS];
+		struct engine *engine;
+		atomic_uint ends;
+	} requests[REQUESTS];
 	atomic_uint submitted;
-	atomic_uint ends[REQUESTS];
-	struct input *input; /* of the main thread */
 	struct {
 		pthread_t thread;
-		bool runs;
-		struct mad_async *async;
+		struct engine *engine; /* NULL: no thread runs */
 		struct ibmad_port *port;
-		uint32_t random;
+		struct input input;
 	} threads[THREADS];
 	unsigned forks;
-	atomic_uint responses; /* of the device, from the input's first bytes */
-	uint32_t seed;
+	unsigned responses; /* of the fabric */
+	uint32_t seed;      /* the input's first bytes */
 } run;
 
-/* --- the device ------------------------------------------------------------------ */
+/* --- the fabric ------------------------------------------------------------------ */
 
 static uint32_t shuffle(uint32_t number)
 {
@@ -88,95 +68,80 @@ static uint32_t shuffle(uint32_t number)
 	return number ^ number >> 15;
 }
 
-/* Any thread writes: the device's response depends only on the number of the packet. */
-static int respond_somehow(const struct device_packet *packet, void *arg)
+/* Any thread sends: the response depends only on the number of the request. */
+static enum machine_verdict respond_somehow(struct machine_mad *request, void *arg)
 {
-	uint32_t die = shuffle(run.responses++);
-	uint8_t mad[IB_MAD_SIZE];
+	struct ib_user_mad header = {.addr.lid = htobe16(request->dlid)};
+	uint8_t *mad = begin_response(request);
+	uint32_t die;
 
 	(void)arg;
-	if (packet->mad[3] & IB_MAD_RESPONSE)
-		return 0;
+	if (request->bytes[3] & IB_MAD_RESPONSE)
+		return MACHINE_PASS;
+	die = shuffle(run.responses++);
 	switch (die & 15) {
 	case 0:
-	case 1: /* silence */
-		return 0;
-	case 2:
-		device_time_out(packet);
-		return 0;
+	case 1:
+		return MACHINE_DROP;
+	case 2: /* the kernel reports a timeout */
+		machine_deliver(request, NULL, 0, 0);
+		return MACHINE_DROP;
 	case 3:
-		device_respond(packet, (uint16_t)(die >> 16), 0, NULL, 0);
-		return 0;
+		return machine_reply(request, (uint16_t)(die >> 16), 0, NULL, 0);
 	case 4: /* twice */
-		device_respond(packet, 0, 0, NULL, 0);
-		device_respond(packet, 0, 0, NULL, 0);
-		return 0;
+		header.agent_id = die >> 8 & 3;
+		machine_deliver(request, mad, IB_MAD_SIZE, 0);
+		machine_receive(&header, mad, IB_MAD_SIZE);
+		return MACHINE_DROP;
 	case 5: /* a wrong response */
-		device_copy_mad(packet, mad);
-		mad[3] |= IB_MAD_RESPONSE;
 		mad[die >> 8 & 63] ^= (uint8_t)(die >> 16);
-		device_reply(packet, mad, die >> 24 ? IB_MAD_SIZE : die >> 20);
-		return 0;
-	case 6:
-		return die & 16 ? -ENOMEM : -EINVAL;
+		machine_deliver(request, mad, die >> 24 ? IB_MAD_SIZE : die >> 20, 0);
+		return MACHINE_DROP;
 	default:
-		device_respond(packet, 0, 0, NULL, 0);
-		return 0;
+		return machine_reply(request, 0, 0, NULL, 0);
 	}
 }
 
 /* --- requests -------------------------------------------------------------------- */
 
-static struct engine *engine_of(const struct mad_async *async)
+static void submit(struct engine *engine, uint32_t choice);
+
+static void ended(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
-	for (int i = 0; i < PORTS; i++)
-		for (int j = 0; j < ENGINES; j++)
-			if (run.ports[i].engines[j].async == async)
-				return &run.ports[i].engines[j];
-	return NULL;
-}
+	uint32_t n = (uint32_t)(uintptr_t)arg, die = shuffle(n);
 
-static void submit(struct mad_async *async, uint32_t choice);
-
-static void ended(struct mad_async *async, const struct mad_reply *reply, void *arg)
-{
-	uint32_t die = shuffle((uint32_t)(uintptr_t)arg);
-	volatile uint8_t seen = 0;
-
-	run.ends[(uintptr_t)arg]++;
+	run.requests[n].ends++;
 	check(reply->error <= 0);
 	if (reply->mad)
-		seen = sum(reply->mad, reply->length);
-	(void)seen;
+		read_all(reply->mad, reply->length);
 	switch (die >> 4 & 15) {
 	case 0:
-		submit(async, die >> 8);
+		submit(run.requests[n].engine, die >> 8);
 		break;
 	case 1:
-		mad_async_cancel(async, MAD_ASYNC_ALL);
+		mad_async_cancel(engine, MAD_ASYNC_ALL);
 		break;
 	case 2:
-		mad_async_stop(async);
+		mad_async_stop(engine);
 		break;
 	case 3:
-		check(mad_async_wait(async, 0) == -EDEADLK);
+		check(mad_async_wait(engine, 0) == -EDEADLK);
 		break;
 	case 4:
-		mad_async_process(async);
+		mad_async_process(engine);
 		break;
 	default:
 		break;
 	}
 }
 
-static void submit(struct mad_async *async, uint32_t choice)
+static void submit(struct engine *engine, uint32_t choice)
 {
 	static const uint8_t payload[600] = {3};
-	ib_rpc_t rpc = kinds[choice % 4];
-	ib_portid_t to = {.lid = 1 + (int)(choice >> 2 & 7), .qp = 1};
+	ib_rpc_t rpc = make_rpc(choice);
+	ib_portid_t to = to_leaf(1 + (choice >> 2 & 7));
 	unsigned n = run.submitted++;
 	size_t size = (size_t)rpc.datasz;
-	struct engine *engine;
 	uint64_t id = 0;
 
 	if (n >= REQUESTS)
@@ -184,31 +149,26 @@ static void submit(struct mad_async *async, uint32_t choice)
 	if (rpc.mgtclass == IB_SA_CLASS && choice & 32)
 		size = sizeof(payload);
 	rpc.timeout = choice & 64 ? 1 : 20;
-	if (mad_async_submit(async, &rpc, &to, payload, size, ended, (void *)(uintptr_t)n,
-			     &id)) {
-		/* the request has the state of a completed one */
-		check(run.ends[n]++ == 0);
-		return;
-	}
-	engine = engine_of(async);
-	if (engine)
+	run.requests[n].engine = engine;
+	if (!mad_async_submit(engine->async, &rpc, &to, payload, size, ended,
+			      (void *)(uintptr_t)n, &id))
 		engine->ids[engine->latest++ % 8] = id;
+	else /* the request has the state of a completed one */
+		check(run.requests[n].ends++ == 0);
 }
 
-static void block(struct ibmad_port *port, uint32_t choice)
+static void block(struct ibmad_port *on, uint32_t choice)
 {
-	ib_rpc_t rpc = kinds[choice % 4];
-	ib_portid_t to = {.lid = 1 + (int)(choice >> 2 & 7), .qp = 1};
+	ib_rpc_t rpc = make_rpc(choice);
+	ib_portid_t to = to_leaf(1 + (choice >> 2 & 7));
 	uint8_t data[IB_MAD_SIZE] = {0};
 	struct mad_message message;
 
 	rpc.timeout = 1;
-	if (choice & 32) {
-		if (!mad_rpc_message(port, &rpc, &to, data, 8, &message))
-			mad_message_free(&message);
-	} else {
-		mad_rpc(port, &rpc, &to, data, data);
-	}
+	if (!(choice & 32))
+		mad_rpc(on, &rpc, &to, data, data);
+	else if (!mad_rpc_message(on, &rpc, &to, data, 8, &message))
+		mad_message_free(&message);
 }
 
 /* --- servers --------------------------------------------------------------------- */
@@ -217,16 +177,7 @@ static void block(struct ibmad_port *port, uint32_t choice)
  */
 static pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The last callback of a server; the holder may have another one. */
-static void end_server(struct server *holder, const struct mad_server *server)
-{
-	pthread_mutex_lock(&servers_lock);
-	if (holder->server == server)
-		holder->server = NULL;
-	pthread_mutex_unlock(&servers_lock);
-}
-
-static bool keep_request(struct server *holder, struct mad_request *request)
+static bool keep(struct server *holder, struct mad_request *request)
 {
 	int i;
 
@@ -242,19 +193,20 @@ static bool keep_request(struct server *holder, struct mad_request *request)
 static void take_request(struct mad_server *server, struct mad_request *request, int error,
 			 void *arg)
 {
-	volatile uint8_t seen;
+	struct server *holder = arg;
 	uint32_t die;
 
-	if (!request) {
-		end_server(arg, server);
+	if (!request) { /* the last callback; the holder may have another server */
+		pthread_mutex_lock(&servers_lock);
+		if (holder->server == server)
+			holder->server = NULL;
+		pthread_mutex_unlock(&servers_lock);
 		return;
 	}
-	check(!error);
+	check(!error && request->server == server);
 	die = shuffle((uint32_t)request->tid);
-	seen = sum(request->mad, request->length);
-	(void)seen;
-	check(request->server == server);
-	if (die & 1 && keep_request(arg, request))
+	read_all(request->mad, request->length);
+	if (die & 1 && keep(holder, request))
 		return;
 	if (die & 2 || mad_request_respond(request, die & 4, "data", die >> 8 & 3))
 		mad_request_free(request);
@@ -306,62 +258,104 @@ static void change_server(struct engine *engine, uint32_t choice)
 	pthread_mutex_unlock(&servers_lock);
 }
 
-/* --- threads and children -------------------------------------------------------- */
+/* --- calls, of the main thread and of others ------------------------------------- */
+
+static void call_engine(struct engine *engine, struct input *input)
+{
+	uint8_t choice = (uint8_t)take(input, 1);
+	struct mad_async_stats stats;
+
+	switch (choice % 9) {
+	case 0:
+	case 1:
+		submit(engine, (uint32_t)take(input, 1));
+		break;
+	case 2:
+		mad_async_process(engine->async);
+		break;
+	case 3:
+		mad_async_cancel(engine->async,
+				 choice & 128 ? MAD_ASYNC_ALL : engine->ids[choice / 9 % 8]);
+		break;
+	case 4:
+		mad_async_wait(engine->async, choice / 9 % 4);
+		break;
+	case 5:
+		mad_async_stop(engine->async);
+		break;
+	case 6:
+		change_server(engine, (uint32_t)take(input, 1));
+		break;
+	case 7:
+		mad_async_poll_fd(engine->async);
+		break;
+	default:
+		mad_async_get_stats(engine->async, &stats, sizeof(stats));
+		check(stats.submitted == stats.completed + stats.in_flight + stats.queued);
+	}
+}
+
+static void call_port(struct ibmad_port *on, struct input *input)
+{
+	static const struct {
+		enum mad_port_option option;
+		unsigned count, unit, least;
+	} options[] = {
+		{MAD_PORT_GMP_WINDOW, 4, 1, 0},
+		{MAD_PORT_DESTINATION_LIMIT, 4, 1, 0},
+		{MAD_PORT_RATE, 32, 1000, 0},
+		{MAD_PORT_MAX_RESPONSE, 32, 16, 256},
+	};
+	uint8_t choice = (uint8_t)take(input, 1);
+	unsigned i = choice % 8;
+
+	if (i < 2)
+		block(on, (uint32_t)take(input, 1));
+	else if (i < 6)
+		mad_port_set(on, options[i - 2].option,
+			     options[i - 2].least +
+				     choice / 8 % options[i - 2].count * options[i - 2].unit);
+	else
+		mad_free(mad_receive_via(NULL, 1, on));
+}
 
 static void *call_meanwhile(void *arg)
 {
-	struct mad_async *async = run.threads[(uintptr_t)arg].async;
-	struct ibmad_port *port = run.threads[(uintptr_t)arg].port;
-	uint32_t random = run.threads[(uintptr_t)arg].random;
-	struct mad_async_stats stats;
+	unsigned n = (unsigned)(uintptr_t)arg;
 
-	for (int i = 0; i < 8; i++) {
-		random = shuffle(random);
-		switch (random % 8) {
-		case 0:
-		case 1:
-			submit(async, random >> 8);
-			break;
-		case 2:
-			mad_async_process(async);
-			break;
-		case 3:
-			mad_async_wait(async, 1);
-			break;
-		case 4:
-			mad_async_stop(async);
-			break;
-		case 5:
-			mad_async_get_stats(async, &stats, sizeof(stats));
-			break;
-		case 6:
-			mad_async_cancel(async, MAD_ASYNC_ALL);
-			break;
-		default:
-			block(port, random >> 8);
-		}
-	}
+	while (run.threads[n].input.size)
+		if (take(&run.threads[n].input, 1) & 3)
+			call_engine(run.threads[n].engine, &run.threads[n].input);
+		else
+			call_port(run.threads[n].port, &run.threads[n].input);
 	return NULL;
 }
 
-static void start_thread(unsigned n, struct ibmad_port *port, struct mad_async *async)
+/* The thread gets the next bytes of the input. */
+static void start_thread(struct engine *engine, struct input *input)
 {
-	if (run.threads[n].runs || !port || !async)
+	unsigned n = (unsigned)take(input, 1), size = n / THREADS % 32;
+
+	n %= THREADS;
+	if (run.threads[n].engine || !engine->port || size > input->size)
 		return;
-	run.threads[n].port = port;
-	run.threads[n].async = async;
-	run.threads[n].random = shuffle(n + (uint32_t)take(run.input, 1));
-	run.threads[n].runs = !pthread_create(&run.threads[n].thread, NULL, call_meanwhile,
-					      (void *)(uintptr_t)n);
+	run.threads[n].port = engine->port;
+	run.threads[n].engine = engine;
+	run.threads[n].input = (struct input){input->data, size};
+	input->data += size;
+	input->size -= size;
+	if (pthread_create(&run.threads[n].thread, NULL, call_meanwhile, (void *)(uintptr_t)n))
+		run.threads[n].engine = NULL;
 }
 
-/* The threads that use a port, before it is closed; NULL: all. */
-static void join_threads(const struct ibmad_port *port)
+/* The threads that use a port or an engine, before its end; NULL: all. */
+static void join_threads(const void *used)
 {
 	for (unsigned n = 0; n < THREADS; n++)
-		if (run.threads[n].runs && (!port || run.threads[n].port == port)) {
+		if (run.threads[n].engine &&
+		    (!used || run.threads[n].port == used || run.threads[n].engine == used)) {
 			pthread_join(run.threads[n].thread, NULL);
-			run.threads[n].runs = false;
+			run.threads[n].engine = NULL;
 		}
 }
 
@@ -370,28 +364,27 @@ static void join_threads(const struct ibmad_port *port)
  */
 static void fork_child(unsigned choice)
 {
-	struct ibmad_port *port = run.ports[choice % PORTS].port;
-	struct mad_async *async = run.ports[choice % PORTS].engines[0].async;
+	struct engine *engine = &run.engines[choice % PORTS][0];
 	int status;
 	pid_t child;
 
-	if (run.forks++ == FORKS)
+	if (run.forks++ >= FORKS)
 		return;
 	join_threads(NULL);
-	device_fail_malloc(0);
+	machine_fail(MACHINE_MALLOC, 0, 0);
 	child = fork();
 	if (!child) {
 		/* the child hangs */
 		signal(SIGALRM, SIG_DFL);
 		alarm(60);
-		if (async) {
-			mad_async_process(async);
-			submit(async, choice);
-			mad_async_wait(async, 5);
+		if (engine->async) {
+			mad_async_process(engine->async);
+			submit(engine, choice);
+			mad_async_wait(engine->async, 5);
 		}
 		if (choice & 16) {
-			mad_async_free(async);
-			mad_rpc_close_port(port);
+			mad_async_free(engine->async);
+			mad_rpc_close_port(run.ports[choice % PORTS]);
 		}
 		_exit(0);
 	}
@@ -404,34 +397,31 @@ static void fork_child(unsigned choice)
 
 /* --- steps ----------------------------------------------------------------------- */
 
-static void open_port(int i)
+static void open_port(int i, uint8_t mask)
 {
+	static const int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS, IB_SA_CLASS,
+				      IB_PERFORMANCE_CLASS, IB_VENDOR_RANGE1_START_CLASS};
 	int some[5], count = 0;
-	uint8_t mask = (uint8_t)take(run.input, 1);
 
 	for (int k = 0; k < 5; k++)
 		if (k == 3 || !(mask >> k & 1))
 			some[count++] = classes[k];
-	run.ports[i].port = mad_rpc_open_port(NULL, 0, some, count);
-	if (run.ports[i].port) {
-		mad_rpc_set_retries(run.ports[i].port, 1 + (mask >> 5 & 3));
-		mad_rpc_set_timeout(run.ports[i].port, 2);
+	run.ports[i] = mad_rpc_open_port(NULL, 0, some, count);
+	if (run.ports[i]) {
+		mad_rpc_set_retries(run.ports[i], 1 + (mask >> 5 & 3));
+		mad_rpc_set_timeout(run.ports[i], 2);
 	}
 }
 
 static void destroy_engine(struct engine *engine)
 {
-	struct mad_async *async = engine->async;
-
-	for (unsigned n = 0; n < THREADS; n++)
-		if (run.threads[n].runs && run.threads[n].async == async) {
-			pthread_join(run.threads[n].thread, NULL);
-			run.threads[n].runs = false;
-		}
+	if (!engine->async)
+		return;
+	join_threads(engine);
 	for (int i = 0; i < SERVERS; i++)
 		if (run.responses & 1)
 			stop_server(&engine->servers[i]);
-	mad_async_free(async);
+	mad_async_free(engine->async);
 	engine->async = NULL;
 	/* this ends the other servers; the program's requests stay valid */
 	for (int i = 0; i < SERVERS; i++) {
@@ -442,36 +432,31 @@ static void destroy_engine(struct engine *engine)
 
 static void close_port(int i)
 {
-	struct ibmad_port *port = run.ports[i].port;
-
+	if (!run.ports[i])
+		return;
 	/* threads may still be in calls, and begin none afterwards */
-	join_threads(port);
-	mad_rpc_close_port(port);
-	run.ports[i].port = NULL;
+	join_threads(run.ports[i]);
+	mad_rpc_close_port(run.ports[i]);
+	run.ports[i] = NULL;
+	for (int j = 0; j < ENGINES; j++)
+		run.engines[i][j].port = NULL;
 }
 
 /* A message of any content; often a request for a server. */
-static void come(void)
+static void come(struct input *input)
 {
-	static uint8_t mad[400];
-	struct ib_user_mad header = {0};
-	uint8_t shape = (uint8_t)take(run.input, 1);
-	size_t length = shape & 1 ? IB_MAD_SIZE : take(run.input, 2) % sizeof(mad);
+	uint8_t mad[400] = {1, IB_VENDOR_RANGE1_START_CLASS + 1, 1, IB_MAD_METHOD_GET};
+	struct ib_user_mad header = {.addr = {.qpn = htobe32(1), .lid = htobe16(11)}};
+	uint8_t shape = (uint8_t)take(input, 1);
+	size_t length = shape & 1 ? IB_MAD_SIZE : take(input, 2) % sizeof(mad);
 
-	if (device_fd() < 0)
-		return;
-	memset(mad, 0, sizeof(mad));
-	mad[0] = 1;
-	mad[1] = IB_VENDOR_RANGE1_START_CLASS + 1 + (shape >> 1 & 1);
-	mad[2] = 1;
-	mad[3] = shape & 4 ? IB_MAD_METHOD_SET : IB_MAD_METHOD_GET;
+	mad[1] += shape >> 1 & 1;
+	mad[3] += shape >> 2 & 1; /* a Set */
 	mad[15] = shape >> 4;
 	if (shape & 8)
-		take_bytes(run.input, mad, 36);
-	header.agent_id = (uint32_t)take(run.input, 1) % 12;
-	header.addr.lid = htobe16(7);
-	header.addr.qpn = htobe32(1);
-	device_queue(device_fd(), &header, mad, length);
+		take_bytes(input, mad, 36);
+	header.agent_id = (uint32_t)take(input, 1) % 12;
+	machine_receive(&header, mad, length);
 }
 
 static void cause_a_fault(uint8_t choice)
@@ -479,113 +464,56 @@ static void cause_a_fault(uint8_t choice)
 	static const int errors[] = {EIO, ENOMEM, EINVAL, EAGAIN};
 
 	if (choice & 1)
-		device_fail_malloc(1 + choice / 2 % 16);
+		machine_fail(MACHINE_MALLOC, 1 + choice / 2 % 16, ENOMEM);
 	else if (choice == 254)
-		device_remove();
+		machine_rule("remove on host");
 	else
-		device_fail((enum device_call)(choice / 2 % DEVICE_CALLS), 1 + choice / 16 % 4,
-			    errors[choice / 64]);
+		machine_fail((enum machine_call)(choice / 2 % MACHINE_CALLS),
+			     1 + choice / 16 % 4, errors[choice / 64]);
 }
 
-static void call_engine(int i, struct engine *engine, uint8_t choice)
+static void step(struct input *input)
 {
-	struct mad_async_stats stats;
-
-	switch (choice % 10) {
-	case 0:
-	case 1:
-		submit(engine->async, (uint32_t)take(run.input, 1));
-		break;
-	case 2:
-		mad_async_process(engine->async);
-		break;
-	case 3:
-		mad_async_cancel(engine->async, engine->ids[choice / 10 % 8]);
-		break;
-	case 4:
-		mad_async_wait(engine->async, choice / 10 % 4);
-		break;
-	case 5:
-		mad_async_stop(engine->async);
-		break;
-	case 6:
-		change_server(engine, (uint32_t)take(run.input, 1));
-		break;
-	case 7:
-		mad_async_poll_fd(engine->async);
-		break;
-	case 8:
-		mad_async_get_stats(engine->async, &stats, sizeof(stats));
-		check(stats.submitted == stats.completed + stats.in_flight + stats.queued);
-		break;
-	default:
-		start_thread(choice / 10 % THREADS, run.ports[i].port, engine->async);
-	}
-}
-
-static void call_port(struct ibmad_port *port, uint8_t choice)
-{
-	switch (choice % 8) {
-	case 0:
-	case 1:
-		block(port, (uint32_t)take(run.input, 1));
-		break;
-	case 2:
-		mad_port_set(port, MAD_PORT_GMP_WINDOW, choice / 8 % 4);
-		break;
-	case 3:
-		mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, choice / 8 % 4);
-		break;
-	case 4:
-		mad_port_set(port, MAD_PORT_RATE, choice / 8 * 1000);
-		break;
-	case 5:
-		mad_port_set(port, MAD_PORT_MAX_RESPONSE, 256 + choice / 8 * 16);
-		break;
-	default:
-		mad_free(mad_receive_via(NULL, 1, port));
-	}
-}
-
-static void step(void)
-{
-	uint8_t kind = (uint8_t)take(run.input, 1), choice = (uint8_t)take(run.input, 1);
+	uint8_t kind = (uint8_t)take(input, 1);
 	int i = kind >> 4 & 1;
-	struct engine *engine = &run.ports[i].engines[kind >> 5 & 1];
+	struct engine *engine = &run.engines[i][kind >> 5 & 1];
 
+	let_arrive();
 	switch (kind & 15) {
 	case 0:
-		if (run.ports[i].port)
-			close_port(i);
+		close_port(i);
 		break;
 	case 1:
-		if (engine->async)
-			destroy_engine(engine);
+		destroy_engine(engine);
 		break;
 	case 2:
 	case 3:
-		come();
+		come(input);
 		break;
 	case 4:
-		cause_a_fault(choice);
+		cause_a_fault((uint8_t)take(input, 1));
 		break;
 	case 5:
-		if (choice < 8)
-			fork_child(choice + (kind >> 4));
+		if (kind & 128)
+			fork_child(kind >> 4);
 		break;
 	case 6:
 	case 7:
-		if (run.ports[i].port)
-			call_port(run.ports[i].port, choice);
+		if (run.ports[i])
+			call_port(run.ports[i], input);
+		break;
+	case 8:
+		if (engine->async)
+			start_thread(engine, input);
 		break;
 	default:
 		/* an engine may live longer than its port */
-		if (!engine->async && !run.ports[i].port)
-			open_port(i);
-		else if (!engine->async)
-			engine->async = mad_async_create(run.ports[i].port);
-		else
-			call_engine(i, engine, choice);
+		if (engine->async)
+			call_engine(engine, input);
+		else if (!run.ports[i])
+			open_port(i, (uint8_t)take(input, 1));
+		else if ((engine->async = mad_async_create(run.ports[i])))
+			engine->port = run.ports[i];
 	}
 }
 
@@ -594,25 +522,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input input = {data, size};
 
 	memset(&run, 0, sizeof(run));
-	run.input = &input;
 	run.seed = (uint32_t)take(&input, 2);
-	device_setup();
-	device_on_write(respond_somehow, NULL);
+	machine_start("star:8", NULL);
+	machine_on_arrival(respond_somehow, NULL);
 	for (int steps = 0; input.size && steps < STEPS; steps++)
-		step();
+		step(&input);
 	join_threads(NULL);
-	device_fail_malloc(0);
+	machine_fail(MACHINE_MALLOC, 0, 0);
 	for (int i = 0; i < PORTS; i++) {
-		if (run.ports[i].port && run.seed & 1)
+		if (run.seed & 1)
 			close_port(i);
 		for (int j = 0; j < ENGINES; j++)
-			if (run.ports[i].engines[j].async)
-				destroy_engine(&run.ports[i].engines[j]);
-		if (run.ports[i].port)
-			close_port(i);
+			destroy_engine(&run.engines[i][j]);
+		close_port(i);
 	}
 	for (unsigned n = 0; n < run.submitted && n < REQUESTS; n++)
-		check(run.ends[n] == 1);
-	check(!device_teardown());
+		check(run.requests[n].ends == 1);
+	machine_stop();
 	return 0;
 }

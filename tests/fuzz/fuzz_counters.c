@@ -4,18 +4,15 @@
  * Counters of a node that sends wrong data: the input has each response, and cancels readings.
  * Each reading ends once, with numbers that fit their fields, and totals never decrease.
  */
-#include "fake_device.h"
-#include "fuzz.h"
+#include "fuzz_machine.h"
 
 #include <errno.h>
 #include <infiniband/mad_counters.h>
 
 #define READINGS 16
-#define LONGEST  300
+#define LENGTH   300
 
 static struct {
-	struct ibmad_port *port;
-	struct mad_async *async;
 	struct mad_counters_tracker *tracker;
 	struct mad_counters_node *node;
 	struct input input;
@@ -30,28 +27,24 @@ static struct {
  * The node's response: with a status, of any length, and filled with one byte or from the
  * input.
  */
-static int respond(const struct device_packet *packet, void *arg)
+static enum machine_verdict respond(struct machine_mad *request, void *arg)
 {
-	uint8_t mad[LONGEST], shape = (uint8_t)take(&run.input, 1);
+	uint8_t *mad = begin_response(request), shape = (uint8_t)take(&run.input, 1);
 	size_t length = IB_MAD_SIZE;
 
 	(void)arg;
-	device_copy_mad(packet, mad);
-	mad[3] |= IB_MAD_RESPONSE;
 	if (shape & 1)
 		mad[5] = (uint8_t)take(&run.input, 1) & 0xfe; /* not BUSY: no retry */
 	mad[5] &= 0xfc;                                       /* nor a redirection */
 	if (shape & 2) {
 		memset(mad + IB_PC_DATA_OFFS + 2, (uint8_t)take(&run.input, 1),
-		       sizeof(mad) - IB_PC_DATA_OFFS - 2);
-		length = shape & 4 ? take(&run.input, 2) % sizeof(mad) : IB_MAD_SIZE;
+		       LENGTH - IB_PC_DATA_OFFS - 2);
+		length = shape & 4 ? take(&run.input, 2) % LENGTH : IB_MAD_SIZE;
 	} else {
 		take_bytes(&run.input, mad + IB_PC_DATA_OFFS, shape & 4 ? 24 : 160);
 	}
-	device_reply(packet, mad, length);
-	/* a response that is too short does not end the request */
-	device_time_out(packet);
-	return 0;
+	machine_deliver(request, mad, length, 0);
+	return MACHINE_DROP;
 }
 
 /* A condition that holds for each reading, for any response. */
@@ -98,12 +91,12 @@ static void track(const struct mad_counters *counters)
 	}
 }
 
-static void came(struct mad_async *async, int error, const struct mad_counters *counters,
+static void came(struct mad_async *engine, int error, const struct mad_counters *counters,
 		 void *arg)
 {
 	uint64_t *reading = arg;
 
-	check(async == run.async && *reading);
+	check(engine == async && *reading);
 	check(!run.cancelled[reading - run.readings] || error == -ECANCELED);
 	*reading = 0;
 	judge(error, counters);
@@ -114,54 +107,48 @@ static void came(struct mad_async *async, int error, const struct mad_counters *
 static void cancel(unsigned reading)
 {
 	run.cancelled[reading] = run.readings[reading];
-	mad_async_cancel(run.async, run.readings[reading]);
+	mad_async_cancel(async, run.readings[reading]);
 }
 
 static void step(void)
 {
-	static const ib_portid_t to = {.lid = 8};
+	static const ib_portid_t to = {.lid = 11};
 	uint8_t shape = (uint8_t)take(&run.input, 1);
 	unsigned number = shape & 4 ? (unsigned)take(&run.input, 1) : 1;
 	struct mad_counters counters;
 
+	let_arrive();
 	run.options.node = shape & 8 ? run.node : NULL;
 	switch (shape & 3) {
 	case 0:
 		if (run.begun < READINGS &&
-		    !mad_counters_submit(run.async, &to, number, &run.options, came,
+		    !mad_counters_submit(async, &to, number, &run.options, came,
 					 &run.readings[run.begun], &run.readings[run.begun]))
 			run.begun++;
 		break;
 	case 1:
-		judge(mad_counters_read(run.port, &to, number, &run.options, &counters,
+		judge(mad_counters_read(port, &to, number, &run.options, &counters,
 					sizeof(counters)),
 		      &counters);
 		track(&counters);
 		break;
 	case 2:
-		mad_counters_reset(run.port, &to, number, &run.options);
+		mad_counters_reset(port, &to, number, &run.options);
 		break;
 	default:
 		if (shape & 16)
 			cancel((unsigned)take(&run.input, 1) % READINGS);
 		else
-			check(mad_async_process(run.async) >= 0);
+			check(mad_async_process(async) >= 0);
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int classes[] = {IB_PERFORMANCE_CLASS};
-
 	memset(&run, 0, sizeof(run));
 	run.input = (struct input){data, size};
-	device_setup();
-	device_on_write(respond, NULL);
-	run.port = mad_rpc_open_port(NULL, 0, classes, 1);
-	check(run.port != NULL);
-	mad_rpc_set_retries(run.port, 1);
-	mad_rpc_set_timeout(run.port, 5);
-	run.async = mad_async_create(run.port);
+	begin("star:1", NULL, respond);
+	mad_rpc_set_timeout(port, 5);
 	run.tracker = mad_counters_tracker_create((unsigned)take(&run.input, 1) & 1);
 	run.node = mad_counters_node_create();
 	/* of all readings, so that a callback knows which counters were requested */
@@ -170,10 +157,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int steps = 0; run.input.size && steps < 100; steps++)
 		step();
 	mad_counters_node_free(run.node);
-	mad_async_free(run.async);
+	end();
 	check(run.ended == run.begun);
 	mad_counters_tracker_free(run.tracker);
-	mad_rpc_close_port(run.port);
-	check(!device_teardown());
 	return 0;
 }

@@ -5,60 +5,53 @@
  * responds. Discovery ends, and the result is consistent. A second discovery, which uses the
  * first result, does the same. An input is a list of responses.
  */
-#include "fake_device.h"
-#include "fuzz.h"
+#include "fuzz_machine.h"
 
-#include <errno.h>
 #include <infiniband/mad_fabric.h>
 
 #define NODES_MAX 64
-#define ANSWERS   2000
 
-static struct {
-	struct input input;
-	unsigned responses;
-} run;
+static struct input input;
 
 /* Few GUIDs and port numbers, so that discovery meets nodes again. */
 static void lie_node(uint8_t data[64])
 {
-	uint64_t guid = take(&run.input, 1) % 16;
-	unsigned shape = (unsigned)take(&run.input, 1);
+	uint64_t guid = take(&input, 1) % 16;
+	unsigned shape = (unsigned)take(&input, 1);
 
 	mad_set_field(data, 0, IB_NODE_TYPE_F, shape & 15 ? 1 + (shape & 1) : shape >> 4);
 	mad_set_field(data, 0, IB_NODE_NPORTS_F, shape >> 4 == 15 ? 255 : shape >> 4);
 	mad_set_field64(data, 0, IB_NODE_GUID_F, guid);
-	mad_set_field64(data, 0, IB_NODE_PORT_GUID_F, take(&run.input, 1));
-	mad_set_field(data, 0, IB_NODE_LOCAL_PORT_F, (uint32_t)take(&run.input, 1) % 20);
+	mad_set_field64(data, 0, IB_NODE_PORT_GUID_F, take(&input, 1));
+	mad_set_field(data, 0, IB_NODE_LOCAL_PORT_F, (uint32_t)take(&input, 1) % 20);
 }
 
 static void lie_port(uint8_t data[64])
 {
-	take_bytes(&run.input, data + 16, 24);
-	if (take(&run.input, 1) & 3)
+	take_bytes(&input, data + 16, 24);
+	if (take(&input, 1) & 3)
 		mad_set_field(data, 0, IB_PORT_PHYS_STATE_F, MAD_PHYSICAL_LINK_UP);
 }
 
-static int respond(const struct device_packet *packet, void *arg)
+/* Each request arrives: all switches of this fabric have a cable to each other. */
+static enum machine_verdict respond(struct machine_mad *mad, void *arg)
 {
-	unsigned attribute = (unsigned)packet->mad[16] << 8 | packet->mad[17];
-	unsigned how = (unsigned)take(&run.input, 1);
+	unsigned attribute = (unsigned)mad->bytes[16] << 8 | mad->bytes[17];
+	unsigned how = (unsigned)take(&input, 1);
 	uint8_t data[64] = {0};
 
 	(void)arg;
-	/* a request without a response takes a timeout: only a few of them */
-	if (++run.responses > ANSWERS)
-		return -ENODEV;
-	if (how == 255 && run.responses % 16 == 0)
-		return 0;
+	if (mad->bytes[3] & IB_MAD_RESPONSE)
+		return MACHINE_PASS;
+	if (how == 255)
+		return MACHINE_DROP;
 	if (attribute == IB_ATTR_NODE_INFO)
 		lie_node(data);
 	else if (attribute == IB_ATTR_PORT_INFO)
 		lie_port(data);
 	else
-		take_bytes(&run.input, data, 4);
-	device_respond(packet, how == 254 ? 0x1c : 0, 64, data, sizeof(data));
-	return 0;
+		take_bytes(&input, data, 4);
+	return machine_reply(mad, how == 254 ? 0x1c : 0, 64, data, sizeof(data));
 }
 
 static void check_port(const struct mad_fabric *fabric, const struct mad_fabric_port *port)
@@ -112,20 +105,13 @@ static void check_fabric(const struct mad_fabric *fabric)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int classes[] = {IB_SMI_DIRECT_CLASS};
 	struct mad_fabric_options options = {.max_nodes = NODES_MAX};
 	struct mad_fabric *fabric, *second = NULL;
-	struct ibmad_port *port;
 	int error;
 
-	memset(&run, 0, sizeof(run));
-	run.input = (struct input){data, size};
-	options.read = (unsigned)take(&run.input, 1) % 16;
-	device_setup();
-	device_on_write(respond, NULL);
-	port = mad_rpc_open_port(NULL, 0, classes, 1);
-	check(port != NULL);
-	mad_rpc_set_retries(port, 1);
+	input = (struct input){data, size};
+	options.read = (unsigned)take(&input, 1) % 16;
+	begin("dragonfly:1,15,1", "host-1", respond);
 	mad_rpc_set_timeout(port, 1);
 	error = mad_fabric_discover(port, &options, &fabric);
 	check(error <= 0 && !error == (fabric != NULL));
@@ -140,7 +126,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(!second || mad_fabric_compare(fabric, second, NULL, NULL) >= 0);
 	mad_fabric_free(second);
 	mad_fabric_free(fabric);
-	mad_rpc_close_port(port);
-	check(!device_teardown());
+	end();
 	return 0;
 }

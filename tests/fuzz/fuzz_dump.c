@@ -54,7 +54,7 @@ static ib_mad_dump_fn *const printers[] = {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
-	size_t printer = take(&input, 1) % (sizeof(printers) / sizeof(*printers));
+	size_t printer = take(&input, 1) % COUNT(printers);
 	int bufsz = (int)(take(&input, 2) % 4096), valsz = (int)(int8_t)take(&input, 1);
 	enum MAD_FIELDS field = (enum MAD_FIELDS)(take(&input, 2) % 700);
 	int start = (int)(take(&input, 2) % 700), end = (int)(take(&input, 2) % 700);

@@ -27,24 +27,37 @@ static void check_port(const struct mad_fabric *fabric, const struct mad_fabric_
 static void check_same(const struct mad_fabric *a, const struct mad_fabric *b)
 {
 	const struct mad_fabric_port *one = NULL, *other = NULL;
+	const struct mad_fabric_node *x, *y;
 
 	check(a->node_count == b->node_count);
 	check(a->port_count == b->port_count);
 	while ((one = mad_fabric_next_port(a, one))) {
 		other = mad_fabric_next_port(b, other);
-		check(one->node->guid == other->node->guid);
-		check(one->node->system_guid == other->node->system_guid);
-		check(one->node->type == other->node->type);
-		check(one->node->vendor_id == other->node->vendor_id);
-		check(one->node->device_id == other->node->device_id);
-		check(one->node->lid == other->node->lid && one->node->lmc == other->node->lmc);
-		check(one->node->enhanced_port0 == other->node->enhanced_port0);
+		x = one->node;
+		y = other->node;
+		check(x->guid == y->guid && x->system_guid == y->system_guid);
+		check(x->type == y->type && x->enhanced_port0 == y->enhanced_port0);
+		check(x->vendor_id == y->vendor_id && x->device_id == y->device_id);
+		check(x->lid == y->lid && x->lmc == y->lmc);
 		check(one->number == other->number && one->guid == other->guid);
 		check(one->width == other->width && one->speed == other->speed);
 		check(one->lid == other->lid && one->lmc == other->lmc);
 		check(!one->peer == !other->peer);
 		check(!one->peer || one->peer->index == other->peer->index);
 	}
+}
+
+/* fmemopen() takes the address of bytes that it may write, and does not write to them. */
+static FILE *open_text(const void *text, size_t size)
+{
+	union {
+		const void *read;
+		void *write;
+	} bytes = {.read = text};
+	FILE *file = fmemopen(bytes.write, size, "r");
+
+	check(file != NULL);
+	return file;
 }
 
 static char *store(const struct mad_fabric *fabric, const struct mad_node_names *names,
@@ -60,17 +73,11 @@ static char *store(const struct mad_fabric *fabric, const struct mad_node_names 
 
 static struct mad_fabric *load(const void *text, size_t size)
 {
-	union {
-		const void *read;
-		void *write;
-	} bytes = {.read = text};
+	FILE *file = open_text(text, size);
 	struct mad_fabric *fabric;
 	unsigned line = 0;
-	FILE *file = fmemopen(bytes.write, size, "r");
-	int err;
+	int err = mad_fabric_load(file, &fabric, &line);
 
-	check(file != NULL);
-	err = mad_fabric_load(file, &fabric, &line);
 	fclose(file);
 	check(!err == !!fabric);
 	check(!err || err == -EBADMSG);
@@ -129,16 +136,10 @@ static void check_store_as_discovered(const struct mad_fabric *fabric,
 
 static struct mad_node_names *load_names(const uint8_t *data, size_t size)
 {
-	union {
-		const void *read;
-		void *write;
-	} bytes = {.read = data};
+	FILE *file = open_text(data, size);
 	struct mad_node_names *names;
-	FILE *file = fmemopen(bytes.write, size, "r");
-	int err;
+	int err = mad_node_names_load(file, &names, NULL);
 
-	check(file != NULL);
-	err = mad_node_names_load(file, &names, NULL);
 	fclose(file);
 	check(!err == !!names);
 	check(!err || err == -EBADMSG);

@@ -7,23 +7,19 @@
  */
 #include "fuzz.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "filter.h"
+
+#include <stdio.h>
 
 static struct packet_record *make_packet(const uint8_t *data, size_t size)
 {
 	struct packet_record *record = calloc(1, sizeof(*record) + size);
 
-	if (!record)
-		abort();
-	if (size)
+	if (size) {
 		memcpy(record->header, data,
 		       size < sizeof(record->header) ? size : sizeof(record->header));
-	if (size)
 		memcpy(record + 1, data, size);
+	}
 	record->length = (uint32_t)size;
 	record->size = (uint32_t)(sizeof(*record) + size);
 	record->sent = size && data[0] & 1;
@@ -42,8 +38,6 @@ static void check_negation(const char *text, const struct packet_record *record,
 	struct filter_error error;
 	struct filter *filter;
 
-	if (!negation)
-		abort();
 	sprintf(negation, "not (%s)", text);
 	filter = filter_read(negation, &error);
 	if (filter) /* the negation may be too deep */
@@ -54,20 +48,12 @@ static void check_negation(const char *text, const struct packet_record *record,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const uint8_t *end = size ? memchr(data, 0, size) : NULL;
-	size_t length = end ? (size_t)(end - data) : size;
+	char *text = take_text(&(struct input){data, size});
+	size_t length = strlen(text);
+	struct packet_record *record = make_packet(data + length, size - length);
 	struct filter_error error = {0};
-	struct packet_record *record;
-	struct filter *filter;
-	char *text = malloc(length + 1);
+	struct filter *filter = filter_read(text, &error);
 
-	if (!text)
-		abort();
-	if (length)
-		memcpy(text, data, length);
-	text[length] = '\0';
-	record = make_packet(data + length, size - length);
-	filter = filter_read(text, &error);
 	if (filter) {
 		check_negation(text, record,
 			       filter_match(filter, record, round_trip_of(record)));

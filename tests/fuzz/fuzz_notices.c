@@ -2,20 +2,17 @@
 
 /*
  * Notices of any content, decoded and as text; filters, reports and responses of any content
- * for mad_notices_start(), on the fake device. Each report that is confirmed reached the
- * callback. The first byte of an input chooses: even decodes a notice, which is fast, odd runs
- * notices.
+ * for mad_notices_start(). Each report that is confirmed reached the callback. The first byte
+ * of an input chooses: even decodes a notice, which is fast, odd runs notices.
  */
 
-#include "fake_device.h"
-#include "fuzz.h"
+#include "fuzz_machine.h"
 
 #include <infiniband/mad_link.h>
 #include <infiniband/mad_notice.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define ROUNDS       40
-#define FILTERS      3
+#define ROUNDS  40
+#define FILTERS 3
 
 /* Those that have details; no mutation finds them all. */
 static const uint16_t traps[] = {64,  65,  66,  67,  128, 129, 130, 131,
@@ -77,13 +74,11 @@ static void tell(struct mad_notices *notices, const struct mad_notice *notice, v
 }
 
 /* A table of two records at most, perhaps with that of the request's subscription. */
-static void respond_table(const struct device_packet *packet)
+static void respond_table(const struct machine_mad *request)
 {
-	uint8_t mad[IB_MAD_SIZE];
+	uint8_t *mad = begin_response(request);
 	size_t size = (size_t)take(run.input, 1) % 129;
 
-	device_copy_mad(packet, mad);
-	mad[3] |= IB_MAD_RESPONSE;
 	mad[24] = 1;
 	mad[25] = IB_RMPP_TYPE_DATA;
 	mad[26] = 7;
@@ -91,53 +86,53 @@ static void respond_table(const struct device_packet *packet)
 	take_bytes(run.input, mad + 56, 128);
 	if (take(run.input, 1) & 1)
 		memcpy(mad + 56 + 24, run.inform, sizeof(run.inform));
-	device_reply(packet, mad, 56 + size);
+	machine_deliver(request, mad, 56 + size, 0);
 }
 
 /* The responses of the port and the SA come from the input. */
-static int respond(const struct device_packet *packet, void *arg)
+static enum machine_verdict respond(struct machine_mad *mad, void *arg)
 {
-	uint8_t data[64];
+	bool is_sa = mad->bytes[1] == IB_SA_CLASS;
+	uint8_t data[64] = {0};
 	unsigned choice;
 
 	(void)arg;
-	if (packet->mad[3] & IB_MAD_RESPONSE) {
-		run.confirmed += packet->mad[5] == 0;
-		return 0;
+	if (mad->bytes[3] & IB_MAD_RESPONSE) {
+		run.confirmed +=
+			mad->bytes[3] == IB_MAD_METHOD_REPORT_RESPONSE && !mad->bytes[5];
+		return MACHINE_PASS;
 	}
 	choice = (unsigned)take(run.input, 1);
-	if (packet->mad[3] == IB_MAD_METHOD_GET_TABLE && choice & 1) {
-		respond_table(packet);
-		return 0;
+	if (mad->bytes[3] == IB_MAD_METHOD_GET_TABLE && choice & 1) {
+		respond_table(mad);
+		return MACHINE_DROP;
 	}
-	if (packet->mad[3] == IB_MAD_METHOD_SET)
-		memcpy(run.inform, packet->mad + 56, sizeof(run.inform));
-	if (packet->mad[1] == IB_SMI_DIRECT_CLASS && choice & 1) {
-		memset(data, 0, sizeof(data));
+	if (mad->bytes[3] == IB_MAD_METHOD_SET)
+		memcpy(run.inform, mad->bytes + 56, sizeof(run.inform));
+	if (!is_sa && choice & 1) {
 		mad_set_field(data, 0, IB_PORT_STATE_F, MAD_PORT_ACTIVE);
 		mad_set_field(data, 0, IB_PORT_LID_F, 2);
-		mad_set_field(data, 0, IB_PORT_SMLID_F, 1 + (choice >> 6));
+		mad_set_field(data, 0, IB_PORT_SMLID_F, 1 + (choice >> 6) % 3);
 	} else {
 		take_bytes(run.input, data, sizeof(data));
 	}
 	if (choice & 2)
-		device_time_out(packet);
-	else if (packet->mad[1] == IB_SA_CLASS && choice & 4)
-		device_respond(packet, (uint16_t)(choice >> 4), 0, NULL, 0);
-	else
-		device_respond(packet, (uint16_t)(choice & 8), packet->mad[1] == 3 ? 56 : 64,
-			       data, sizeof(data));
-	return 0;
+		return MACHINE_DROP;
+	if (is_sa && choice & 4)
+		return machine_reply(mad, (uint16_t)(choice >> 4), 0, NULL, 0);
+	return machine_reply(mad, (uint16_t)(choice & 8), is_sa ? 56 : 64, data, sizeof(data));
 }
 
 static void report(void)
 {
-	struct ib_user_mad header = {.agent_id = (uint32_t)take(run.input, 1) % 4};
-	uint8_t mad[256] = {1, IB_SA_CLASS, 2, IB_MAD_METHOD_REPORT};
+	static const uint8_t lids[] = {1, 2, 3, 11, 99};
+	struct ib_user_mad header = {.agent_id = (uint32_t)take(run.input, 1) % 8};
+	uint8_t mad[IB_MAD_SIZE] = {1, IB_SA_CLASS, 2, IB_MAD_METHOD_REPORT};
 	size_t length = (size_t)take(run.input, 1) + 1;
 
 	header.status = take(run.input, 1) == 1 ? 110 : 0;
-	header.addr.lid = htobe16((uint16_t)take(run.input, 1));
+	header.addr.lid = htobe16(lids[take(run.input, 1) % COUNT(lids)]);
+	header.addr.qpn = htobe32(1);
 	if (take(run.input, 1) & 1)
 		take_bytes(run.input, mad + 3, 33);
 	else
@@ -145,7 +140,7 @@ static void report(void)
 	take_bytes(run.input, mad + 8, 8);
 	take_bytes(run.input, mad + 56, 80);
 	choose_trap(mad + 56, (unsigned)take(run.input, 1));
-	device_queue(device_fd(), &header, mad, length > 200 ? 256 : length);
+	machine_receive(&header, mad, length > 200 ? IB_MAD_SIZE : length);
 }
 
 /* Whether the filters are valid is not known here. */
@@ -170,9 +165,6 @@ static unsigned take_filters(struct mad_notice_filter filters[FILTERS])
 static void run_notices(void)
 {
 	struct mad_notice_filter filters[FILTERS];
-	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
-	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
-	struct mad_async *async = mad_async_create(port);
 	const struct mad_notices_options options = {.filters = filters,
 						    .filter_count = take_filters(filters),
 						    .limit = 8,
@@ -182,23 +174,24 @@ static void run_notices(void)
 	struct mad_notices *notices;
 	int ret;
 
+	begin("star:1", NULL, respond);
 	mad_rpc_set_timeout(port, 1);
-	mad_rpc_set_retries(port, 1);
-	device_on_write(respond, NULL);
 	ret = mad_notices_start(async, &options, tell, NULL, &notices);
 	check(!ret || (ret == -EINVAL && options.filter_count));
 	for (unsigned i = 0; !ret && i < ROUNDS && run.input->size; i++) {
 		report();
+		machine_pass(1 + (int64_t)take(run.input, 1) * 16);
 		check(mad_async_process(async) >= 0);
 	}
 	if (!ret) {
+		let_arrive();
 		mad_notices_get_stats(notices, &stats, sizeof(stats));
 		check(stats.reports == run.handed_out);
 		check(stats.confirmed <= stats.reports + stats.duplicates + stats.malformed);
+		check(run.confirmed <= stats.confirmed);
 	}
-	mad_async_free(async);
+	end();
 	check(run.ends == !ret);
-	mad_rpc_close_port(port);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -211,8 +204,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	run.input = &input;
 	run.handed_out = run.confirmed = run.ends = 0;
-	check(!device_setup());
 	run_notices();
-	check(!device_teardown());
 	return 0;
 }

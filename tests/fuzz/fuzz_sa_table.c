@@ -8,16 +8,6 @@
 
 #include <errno.h>
 
-/* Reads all bytes of a record, so that a sanitizer finds one outside of the allocation. */
-static size_t sum(const uint8_t *bytes, size_t size)
-{
-	size_t all = 0;
-
-	while (size--)
-		all += *bytes++;
-	return all;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
@@ -41,8 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	check(!table->count || table->record_size >= least);
 	for (i = 0; i < table->count; i++)
-		check(sum(mad_sa_table_record(table, i), table->record_size) <=
-		      255 * table->record_size);
+		read_all(mad_sa_table_record(table, i), table->record_size);
 	check(!mad_sa_table_record(table, i));
 	mad_sa_table_free(table);
 	return 0;

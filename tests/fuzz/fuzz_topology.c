@@ -15,9 +15,7 @@
 
 static void check_cables(const struct graph *graph)
 {
-	uint32_t i;
-
-	for (i = 0; i < graph->port_count; i++) {
+	for (uint32_t i = 0; i < graph->port_count; i++) {
 		const struct graph_port *port = &graph->ports[i];
 
 		check(port->node < graph->node_count);
@@ -34,25 +32,22 @@ static void check_cables(const struct graph *graph)
 
 static void check_same(const struct graph *a, const struct graph *b)
 {
-	uint32_t i;
-
 	check(a->node_count == b->node_count && a->port_count == b->port_count);
-	for (i = 0; i < a->node_count; i++) {
-		check(a->nodes[i].guid == b->nodes[i].guid);
-		check(a->nodes[i].system_guid == b->nodes[i].system_guid);
-		check(a->nodes[i].type == b->nodes[i].type);
-		check(a->nodes[i].vendor_id == b->nodes[i].vendor_id);
-		check(a->nodes[i].device_id == b->nodes[i].device_id);
-		check(a->nodes[i].enhanced_port0 == b->nodes[i].enhanced_port0);
-		check(!strcmp(a->nodes[i].name, b->nodes[i].name));
+	for (uint32_t i = 0; i < a->node_count; i++) {
+		const struct graph_node *one = &a->nodes[i], *other = &b->nodes[i];
+
+		check(one->guid == other->guid && one->system_guid == other->system_guid);
+		check(one->type == other->type && !strcmp(one->name, other->name));
+		check(one->vendor_id == other->vendor_id);
+		check(one->device_id == other->device_id);
+		check(one->enhanced_port0 == other->enhanced_port0);
 	}
-	for (i = 0; i < a->port_count; i++) {
-		check(a->ports[i].guid == b->ports[i].guid);
-		check(a->ports[i].peer == b->ports[i].peer);
-		check(a->ports[i].lid == b->ports[i].lid);
-		check(a->ports[i].lmc == b->ports[i].lmc);
-		check(a->ports[i].width == b->ports[i].width);
-		check(a->ports[i].speed == b->ports[i].speed);
+	for (uint32_t i = 0; i < a->port_count; i++) {
+		const struct graph_port *one = &a->ports[i], *other = &b->ports[i];
+
+		check(one->guid == other->guid && one->peer == other->peer);
+		check(one->lid == other->lid && one->lmc == other->lmc);
+		check(one->width == other->width && one->speed == other->speed);
 	}
 }
 
@@ -86,12 +81,9 @@ static void check_result(struct graph *graph, int ret, const struct topology_err
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct topology_error error = {""};
-	char *text = malloc(size + 1);
+	char *text = take_text(&(struct input){data, size});
 	struct graph graph;
 
-	if (size)
-		memcpy(text, data, size);
-	text[size] = 0;
 	graph_init(&graph);
 	check_result(&graph, topology_generate(&graph, text, &error), &error);
 	/* the files that it includes do not exist */

@@ -31,13 +31,17 @@
 /* More names than CAs: a renamed CA has another name. */
 static const char *const ca_names[] = {"mlx5_0", "ibp1s0", "qib0"};
 
-struct machine {
+struct state {
 	bool cas[CAS];
-	int owner[NODES]; /* the index of the CA plus 1; 0: the umad device does not exist */
+	/*
+	 * For each CA a bit; 0: the umad device does not exist. A program may learn of the
+	 * ports of a renamed CA before the removal of the old name, and knows both then.
+	 */
+	unsigned owners[NODES];
 };
 
 static struct {
-	struct machine machine;
+	struct state machine, known; /* the latter by the events that the program received */
 	struct {
 		char bytes[LONGEST];
 		int length; /* or libnl's error */
@@ -47,19 +51,7 @@ static struct {
 	bool congested, tell_loss; /* as in the kernel's queue: net/netlink/af_netlink.c */
 	bool truthful;
 	unsigned fails_in; /* the n-th call of sysfs from now on fails; 0 none */
-	int handle_text_ca, handle_text_number;
-	enum {
-		CLOSED,
-		NODE_TYPE,
-		IB_DEV,
-		IB_PORT
-	} open;
-	/*
-	 * The events that the program received. The ports of a renamed CA may be reported
-	 * before the removal of the old name: a umad device has a bit for each CA.
-	 */
-	bool known_cas[CAS];
-	unsigned known_owners[NODES];
+	char text[64];     /* of the open file; "": none is open */
 } run;
 
 /* A shortage that ends later. */
@@ -68,68 +60,65 @@ static int fail_now(void)
 	return run.fails_in && !--run.fails_in ? -ENOMEM : 0;
 }
 
-int sys_open(const char *path, int flags)
+/* The linker puts these functions in place of the library's. */
+int __wrap_sys_open(const char *path, int flags);
+int __wrap_sys_close(int fd);
+ssize_t __wrap_sys_read(int fd, void *buf, size_t size);
+int __wrap_sys_list(const char *dir, sys_visit_fn *visit, void *arg);
+
+static bool is_file(const char *path, const char *folder, const char *file)
 {
-	char name[64];
-	unsigned number;
+	size_t length = strlen(folder);
+
+	return !strncmp(path, folder, length) && !strcmp(path + length, file);
+}
+
+int __wrap_sys_open(const char *path, int flags)
+{
+	char folder[64];
 
 	(void)flags;
 	if (fail_now())
 		return -ENOMEM;
-	check(run.open == CLOSED);
+	check(!run.text[0]);
 	for (int i = 0; i < CAS; i++) {
-		snprintf(name, sizeof(name), "/sys/class/infiniband/%s/node_type", ca_names[i]);
-		if (!run.machine.cas[i] || strcmp(name, path))
-			continue;
-		run.open = NODE_TYPE;
-		return HANDLE;
+		snprintf(folder, sizeof(folder), "/sys/class/infiniband/%s/", ca_names[i]);
+		if (run.machine.cas[i] && is_file(path, folder, "node_type"))
+			strcpy(run.text, "1: CA\n");
 	}
-	for (number = 0; number < NODES; number++) {
-		int length = snprintf(name, sizeof(name), "/sys/class/infiniband_mad/umad%u/",
-				      number);
-
-		if (!run.machine.owner[number] || strncmp(name, path, (size_t)length))
-			continue;
-		run.handle_text_ca = run.machine.owner[number] - 1;
-		run.handle_text_number = (int)number + 1;
-		if (!strcmp(path + length, "ibdev"))
-			run.open = IB_DEV;
-		else if (!strcmp(path + length, "port"))
-			run.open = IB_PORT;
-		else
-			return -ENOENT;
-		return HANDLE;
+	for (int i = 0; i < NODES; i++) {
+		snprintf(folder, sizeof(folder), "/sys/class/infiniband_mad/umad%d/", i);
+		for (int ca = 0; ca < CAS; ca++) {
+			if (!(run.machine.owners[i] >> ca & 1))
+				continue;
+			if (is_file(path, folder, "ibdev"))
+				snprintf(run.text, sizeof(run.text), "%s\n", ca_names[ca]);
+			else if (is_file(path, folder, "port"))
+				snprintf(run.text, sizeof(run.text), "%d\n", i + 1);
+		}
 	}
-	return -ENOENT;
+	return run.text[0] ? HANDLE : -ENOENT;
 }
 
-int sys_close(int fd)
+int __wrap_sys_close(int fd)
 {
-	check(fd == HANDLE && run.open != CLOSED);
-	run.open = CLOSED;
+	check(fd == HANDLE && run.text[0]);
+	run.text[0] = '\0';
 	return 0;
 }
 
-ssize_t sys_read(int fd, void *buf, size_t size)
+ssize_t __wrap_sys_read(int fd, void *buf, size_t size)
 {
-	char text[64];
-
 	check(fd == HANDLE);
 	if (fail_now())
 		return -ENOMEM;
-	if (run.open == NODE_TYPE)
-		snprintf(text, sizeof(text), "1: CA\n");
-	else if (run.open == IB_DEV)
-		snprintf(text, sizeof(text), "%s\n", ca_names[run.handle_text_ca]);
-	else
-		snprintf(text, sizeof(text), "%d\n", run.handle_text_number);
-	if (size > strlen(text))
-		size = strlen(text);
-	memcpy(buf, text, size);
+	if (size > strlen(run.text))
+		size = strlen(run.text);
+	memcpy(buf, run.text, size);
 	return (ssize_t)size;
 }
 
-int sys_list(const char *dir, sys_visit_fn *visit, void *arg)
+int __wrap_sys_list(const char *dir, sys_visit_fn *visit, void *arg)
 {
 	bool cas = !strcmp(dir, "/sys/class/infiniband");
 	int result = fail_now();
@@ -139,45 +128,11 @@ int sys_list(const char *dir, sys_visit_fn *visit, void *arg)
 		if (run.machine.cas[i])
 			result = visit(ca_names[i], arg);
 	for (int i = 0; !result && !cas && i < NODES; i++)
-		if (run.machine.owner[i]) {
+		if (run.machine.owners[i]) {
 			snprintf(name, sizeof(name), "umad%d", i);
 			result = visit(name, arg);
 		}
 	return result;
-}
-
-/* The rest of the seam is for ports. */
-
-int sys_ioctl(int fd, unsigned long request, void *arg)
-{
-	(void)fd;
-	(void)request;
-	(void)arg;
-	abort();
-}
-
-ssize_t sys_write(int fd, const void *buf, size_t size)
-{
-	(void)fd;
-	(void)buf;
-	(void)size;
-	abort();
-}
-
-int sys_poll(int fd, int timeout_ms)
-{
-	(void)fd;
-	(void)timeout_ms;
-	abort();
-}
-
-int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
-{
-	(void)fd;
-	(void)other;
-	(void)timeout_ms;
-	(void)other_revents;
-	abort();
 }
 
 /* --- the socket: replaces libnl's functions in this program ------------------------ */
@@ -271,39 +226,29 @@ static void uevent(const char *action, const char *subsystem, const char *name,
 
 /* --- changes of the machine -------------------------------------------------------- */
 
-static void node_changes(const char *action, int number)
+static void set_owner(int number, unsigned owner)
 {
 	char name[16];
 
+	run.machine.owners[number] = owner;
 	snprintf(name, sizeof(name), "umad%d", number);
-	uevent(action, "infiniband_mad", name, NULL);
-}
-
-static void remove_node(int number)
-{
-	if (!run.machine.owner[number])
-		return;
-	run.machine.owner[number] = 0;
-	node_changes("remove", number);
+	uevent(owner ? "add" : "remove", "infiniband_mad", name, NULL);
 }
 
 static void change_node(int number, int ca)
 {
-	if (run.machine.owner[number]) {
-		remove_node(number);
-	} else if (run.machine.cas[ca]) {
-		run.machine.owner[number] = ca + 1;
-		node_changes("add", number);
-	}
+	if (run.machine.owners[number])
+		set_owner(number, 0);
+	else if (run.machine.cas[ca])
+		set_owner(number, 1u << ca);
 }
 
 /* The kernel removes the umad devices of a CA first. */
 static void change_ca(int ca)
 {
-	if (run.machine.cas[ca])
-		for (int i = 0; i < NODES; i++)
-			if (run.machine.owner[i] == ca + 1)
-				remove_node(i);
+	for (int i = 0; i < NODES; i++)
+		if (run.machine.owners[i] == 1u << ca)
+			set_owner(i, 0);
 	run.machine.cas[ca] = !run.machine.cas[ca];
 	uevent(run.machine.cas[ca] ? "add" : "remove", "infiniband", ca_names[ca], NULL);
 }
@@ -315,8 +260,8 @@ static void rename_ca(int from, int to)
 	run.machine.cas[from] = false;
 	run.machine.cas[to] = true;
 	for (int i = 0; i < NODES; i++)
-		if (run.machine.owner[i] == from + 1)
-			run.machine.owner[i] = to + 1;
+		if (run.machine.owners[i] == 1u << from)
+			run.machine.owners[i] = 1u << to;
 	uevent("move", "infiniband", ca_names[to], ca_names[from]);
 }
 
@@ -363,25 +308,6 @@ static int ca_of(const char *name)
 	abort();
 }
 
-static unsigned owners(int number)
-{
-	return run.machine.owner[number] ? 1u << (run.machine.owner[number] - 1) : 0;
-}
-
-/* The program lists the devices. */
-static void list_anew(void)
-{
-	memcpy(run.known_cas, run.machine.cas, sizeof(run.known_cas));
-	for (int i = 0; i < NODES; i++)
-		run.known_owners[i] = owners(i);
-}
-
-static void expect_change(bool *known, bool now)
-{
-	check(*known != now);
-	*known = now;
-}
-
 static void learn(const struct umad_event *event)
 {
 	bool added = event->type == UMAD_EVENT_CA_ADDED || event->type == UMAD_EVENT_PORT_ADDED;
@@ -392,20 +318,21 @@ static void learn(const struct umad_event *event)
 	check(memchr(event->node, '\0', sizeof(event->node)) != NULL);
 	switch (event->type) {
 	case UMAD_EVENT_OVERRUN:
-		list_anew();
+		run.known = run.machine; /* the program lists the devices */
 		break;
 	case UMAD_EVENT_CA_ADDED:
 	case UMAD_EVENT_CA_REMOVED:
-		check(!event->portnum && !event->node[0]);
-		expect_change(&run.known_cas[ca_of(event->ca_name)], added);
+		ca = ca_of(event->ca_name);
+		check(!event->portnum && !event->node[0] && added != run.known.cas[ca]);
+		run.known.cas[ca] = added;
 		break;
 	case UMAD_EVENT_PORT_ADDED:
 	case UMAD_EVENT_PORT_REMOVED:
 		ca = ca_of(event->ca_name);
 		check(sscanf(event->node, "umad%d%c", &number, &end) == 1);
 		check(number >= 0 && number < NODES && event->portnum == number + 1);
-		check(added != (run.known_owners[number] >> ca & 1));
-		run.known_owners[number] ^= 1u << ca;
+		check(added != (run.known.owners[number] >> ca & 1));
+		run.known.owners[number] ^= 1u << ca;
 		break;
 	default:
 		abort();
@@ -474,9 +401,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		run.machine.cas[i] = shape >> 1 >> i & 1;
 	for (int i = 0; i < NODES; i++)
 		if (run.machine.cas[i % CAS] && shape >> 4 >> i & 1)
-			run.machine.owner[i] = i % CAS + 1;
+			run.machine.owners[i] = 1u << i % CAS;
 	check(!umad_monitor_open(&monitor, 0));
-	list_anew();
+	run.known = run.machine;
 	for (int steps = 0; input.size && steps < 300; steps++)
 		step(monitor, &input);
 	run.fails_in = 0;
@@ -484,10 +411,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		while (next_event(monitor))
 			;
 	for (int i = 0; run.truthful && i < CAS; i++)
-		check(run.known_cas[i] == run.machine.cas[i]);
+		check(run.known.cas[i] == run.machine.cas[i]);
 	for (int i = 0; run.truthful && i < NODES; i++)
-		check(run.known_owners[i] == owners(i));
+		check(run.known.owners[i] == run.machine.owners[i]);
 	umad_monitor_free(monitor);
-	check(run.open == CLOSED);
+	check(!run.text[0]);
 	return 0;
 }
