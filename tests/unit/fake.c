@@ -4,93 +4,32 @@
 #define _GNU_SOURCE /* nftw */
 #endif
 
-/* The machine: memory, sysfs, faults. */
+/* The machine: sysfs, faults. */
 
-#include "fake_device_state.h"
+#include "fake_state.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
-#define MANUAL_HANDLE 1024 /* the first handle of a manual device, as with simulators */
+#define MAX_FD 2048
 
-struct fake_state fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
+pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* --- memory: the library's allocations are counted, and fail on request ----------- */
-
-static atomic_uint malloc_fail_in, allocations;
-static atomic_bool malloc_failed;
-static atomic_long allocated; /* without those that were freed */
-
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void __wrap_free(void *memory);
-
-static bool malloc_fails(void)
-{
-	unsigned n = malloc_fail_in;
-
-	allocations++;
-	while (n && !atomic_compare_exchange_weak(&malloc_fail_in, &n, n - 1))
-		;
-	if (n != 1)
-		return false;
-	malloc_failed = true;
-	errno = ENOMEM;
-	return true;
-}
-
-static void *count(void *memory)
-{
-	allocated += memory != NULL;
-	return memory;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return malloc_fails() ? NULL : count(__real_malloc(size));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return malloc_fails() ? NULL : count(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	void *grown;
-
-	if (malloc_fails())
-		return NULL;
-	grown = __real_realloc(old, size);
-	return old ? grown : count(grown);
-}
-
-void __wrap_free(void *memory)
-{
-	allocated -= memory != NULL;
-	__real_free(memory);
-}
-
-unsigned device_allocations(void)
-{
-	return allocations;
-}
-
-void device_fail_malloc(unsigned n)
-{
-	malloc_failed = false;
-	malloc_fail_in = n;
-}
+static char root[32]; /* the folder of sysfs */
+static void (*open_hook)(const char *path);
+static bool (*order)(const char *name, const char *other);
+static bool open_files[MAX_FD]; /* open ones of sysfs, by descriptor */
+static unsigned calls, fail_in;
+static int fail_error;
+static bool failed;
+static long allocated_before;
 
 /* --- set-up and tear-down ------------------------------------------------------- */
 
@@ -106,125 +45,63 @@ static void remove_tree(const char *path)
 	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/*
- * The folder of a machine that is as device_setup() makes it, for the next one: to make and
- * remove its files takes most of the time of a short test.
- */
-static char kept[sizeof(fake.root)];
-static pid_t keeper;
-
-static void __attribute__((destructor)) remove_kept(void)
+static void lock(void)
 {
-	if (kept[0] && keeper == getpid())
-		remove_tree(kept);
+	pthread_mutex_lock(&fake_lock);
 }
 
-static bool take_kept(void)
+static void unlock(void)
 {
-	if (!kept[0] || keeper != getpid())
-		return false;
-	strcpy(fake.root, kept);
-	kept[0] = '\0';
-	return true;
-}
-
-/* A child of fork() has its own devices, in the state of the parent's. */
-static void begin_child(void)
-{
-	for (int i = 0; i < MAX_FD; i++) {
-		struct handle *handle = fake.handles[i];
-		int timer = handle ? timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK) : -1;
-
-		if (timer < 0)
-			continue;
-		dup2(timer, handle->fd);
-		close(timer);
-		handle->expires_ns = 0;
-		arm(handle);
-	}
-	unlock();
+	pthread_mutex_unlock(&fake_lock);
 }
 
 static void watch_forks(void)
 {
-	pthread_atfork(lock, unlock, begin_child);
+	pthread_atfork(lock, unlock, unlock);
 }
 
-int begin_machine(bool manual)
+int fake_setup(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_condattr_t monotonic;
-	pthread_mutexattr_t plain;
 
 	pthread_once(&once, watch_forks);
-	memset(&fake, 0, sizeof(fake));
-	/* not checked: a child of fork() releases a lock that a thread of the parent took */
-	pthread_mutexattr_init(&plain);
-	pthread_mutex_init(&fake.lock, &plain);
-	pthread_mutexattr_destroy(&plain);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&fake.written, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-	pthread_cond_init(&fake.polls_go, NULL);
-	fake.manual = manual;
-	fake.first_handle = manual ? MANUAL_HANDLE : -1;
-	fake.last_fd = -1;
-	device_fail_malloc(0);
-	allocated = 0;
-	fake.pristine = !manual && take_kept();
-	if (fake.pristine)
-		return 0;
+	open_hook = NULL;
+	order = NULL;
+	calls = fail_in = 0;
+	failed = false;
+	devices_begin();
+	fake_fail_malloc(0);
+	allocated_before = fake_allocated();
 	/*
 	 * in memory: a test makes and removes many thousand files, which takes a minute on a
 	 * busy disk
 	 */
-	strcpy(fake.root, "/dev/shm/umad-XXXXXX");
-	if (!mkdtemp(fake.root)) {
-		strcpy(fake.root, "/tmp/umad-XXXXXX");
-		if (!mkdtemp(fake.root))
+	strcpy(root, "/dev/shm/umad-XXXXXX");
+	if (!mkdtemp(root)) {
+		strcpy(root, "/tmp/umad-XXXXXX");
+		if (!mkdtemp(root))
 			return -1;
 	}
 	fake_dir("/sys/class");
 	return 0;
 }
 
-int fake_setup(void)
-{
-	return begin_machine(true);
-}
-
 int fake_teardown(void)
 {
-	int left = fake.handle_count;
-	long lost = allocated;
+	long lost = fake_allocated() - allocated_before;
+	int left;
 
-	device_fail_malloc(0);
-	for (int fd = 0; fd < MAX_FD; fd++) {
-		left += fake.files[fd];
-		if (fake.handles[fd])
-			close_handle(fake.handles[fd]);
-	}
-	for (unsigned i = 0; i < fake.packet_count; i++)
-		__real_free(fake.packets[i]);
-	__real_free(fake.packets);
-	pthread_cond_destroy(&fake.polls_go);
-	pthread_cond_destroy(&fake.written);
-	pthread_mutex_destroy(&fake.lock);
-	if (fake.pristine && !kept[0]) {
-		strcpy(kept, fake.root);
-		keeper = getpid();
-	} else {
-		remove_tree(fake.root);
-	}
+	fake_fail_malloc(0);
+	left = devices_end();
+	for (int fd = 0; fd < MAX_FD; fd++)
+		left += open_files[fd];
+	memset(open_files, 0, sizeof(open_files));
+	remove_tree(root);
 	if (left)
 		print_error("%d descriptors are still open\n", left);
-	/* a test of libibmad frees what the C library allocated */
-	if (!fake.manual || left)
-		return left ? -1 : 0;
 	if (lost)
 		print_error("%ld allocations were not freed\n", lost);
-	return lost ? -1 : 0;
+	return left || lost ? -1 : 0;
 }
 
 /* --- sysfs ---------------------------------------------------------------------- */
@@ -233,7 +110,7 @@ const char *fake_real_path(const char *path)
 {
 	static _Thread_local char real[512];
 
-	snprintf(real, sizeof(real), "%s%s", fake.root, path);
+	snprintf(real, sizeof(real), "%s%s", root, path);
 	return real;
 }
 
@@ -248,7 +125,6 @@ static void make_parents(const char *path)
 
 void fake_dir(const char *path)
 {
-	fake.pristine = false;
 	if (!mkdir(fake_real_path(path), 0755) || errno == EEXIST)
 		return;
 	make_parents(path);
@@ -260,7 +136,6 @@ void fake_file_bytes(const char *path, const void *bytes, size_t size)
 	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
 	int fd = open(fake_real_path(path), flags, 0644);
 
-	fake.pristine = false;
 	if (fd < 0) {
 		make_parents(path);
 		fd = open(fake_real_path(path), flags, 0644);
@@ -283,14 +158,12 @@ void fake_file(const char *path, const char *format, ...)
 
 void fake_link(const char *path, const char *target)
 {
-	fake.pristine = false;
 	make_parents(path);
 	assert_int_equal(symlink(target, fake_real_path(path)), 0);
 }
 
 void fake_remove(const char *path)
 {
-	fake.pristine = false;
 	remove_tree(fake_real_path(path));
 }
 
@@ -369,33 +242,46 @@ void fake_umad(int number, const char *ca_name, int portnum)
 
 bool fake_failed(void)
 {
-	return fake.failed || malloc_failed;
+	return failed || fake_malloc_failed();
+}
+
+void fake_fail_call(unsigned n, int error)
+{
+	lock();
+	fail_in = n;
+	fail_error = error;
+	failed = false;
+	unlock();
+}
+
+unsigned fake_calls(void)
+{
+	return calls;
+}
+
+int begin_call(void)
+{
+	calls++;
+	if (!fail_in || --fail_in)
+		return 0;
+	failed = true;
+	return -fail_error;
 }
 
 void fake_before_open(void (*hook)(const char *path))
 {
-	fake.before_open = hook;
+	open_hook = hook;
 }
 
-static int failure(enum device_call call)
+void before_open(const char *path)
 {
-	fake.calls[call].calls++;
-	if (!fake.calls[call].fail_in || --fake.calls[call].fail_in)
-		return 0;
-	fake.failed = true;
-	return -fake.calls[call].error;
-}
-
-int begin_call(enum device_call call)
-{
-	int err = failure(call), err_of_any = failure(DEVICE_CALLS);
-
-	return err ? err : err_of_any;
+	if (open_hook)
+		open_hook(path);
 }
 
 void fake_order(bool (*before)(const char *name, const char *other))
 {
-	fake.before = before;
+	order = before;
 }
 
 /* --- the seam: files -------------------------------------------------------------- */
@@ -414,20 +300,21 @@ int open_file(const char *path, int flags)
 		close(fd);
 		return -EMFILE;
 	}
-	fake.files[fd] = true;
+	open_files[fd] = true;
 	return fd;
 }
 
 static bool is_file(int fd)
 {
-	return fd >= 0 && fd < MAX_FD && fake.files[fd];
+	return fd >= 0 && fd < MAX_FD && open_files[fd];
 }
 
 int close_file(int fd)
 {
+	calls++; /* without a fault: a close that fails has closed the descriptor, too */
 	if (!is_file(fd))
 		return -EBADF;
-	fake.files[fd] = false;
+	open_files[fd] = false;
 	close(fd);
 	return 0;
 }
@@ -444,7 +331,7 @@ ssize_t read_file(int fd, void *buf, size_t size)
 
 static bool is_before(const char *name, const char *other)
 {
-	return fake.before ? fake.before(name, other) : strcmp(name, other) < 0;
+	return order ? order(name, other) : strcmp(name, other) < 0;
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -462,12 +349,11 @@ int sys_list(const char *path, sys_visit_fn *visit, void *arg)
 	int i, err, count;
 
 	lock();
-	err = begin_call(DEVICE_FILES);
+	err = begin_call();
 	unlock();
 	if (err)
 		return err;
-	if (fake.before_open)
-		fake.before_open(path);
+	before_open(path);
 	assert_memory_equal(path, "/sys/class/infiniband", 21);
 	count = scandir(fake_real_path(path), &entries, NULL, NULL);
 	if (count < 0)

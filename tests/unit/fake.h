@@ -2,12 +2,9 @@
 
 /*
  * A fake machine, linked in place of libibumad/sys.c (with malloc's family wrapped). It maps
- * sysfs into a temporary folder and simulates the kernel's user_mad devices. It counts all that
- * it hands out, so that a test detects a leak.
- *
- * After fake_setup() the devices are manual: they do not wait, and accept what the fields of
- * struct fake_device do not make fail. After device_setup() (fake_device.h) they have the
- * kernel's rules, and handles are real descriptors. fake_device.h has packets and messages.
+ * sysfs into a temporary folder. Its user_mad devices do not wait, and accept what the fields
+ * of struct fake_device do not make fail. It counts all that it hands out, so that a test
+ * detects a leak.
  */
 #ifndef TESTS_UNIT_FAKE_H
 #define TESTS_UNIT_FAKE_H
@@ -19,7 +16,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "fake_device.h"
+#include "fake_memory.h"
+
+#include <infiniband/umad.h>
 
 /* --- the machine ---------------------------------------------------------------- */
 
@@ -57,11 +56,9 @@ void fake_umad(int number, const char *ca_name, int portnum);
 /* --- faults --------------------------------------------------------------------- */
 
 /* The n-th call of the seam from now on (1 is the next) fails with that errno; 0 none. */
-#define fake_fail_call(n, error) device_fail(DEVICE_CALLS, n, error)
-/* The n-th allocation from now on fails; 0 none. */
-#define fake_fail_malloc(n)      device_fail_malloc(n)
+void fake_fail_call(unsigned n, int error);
 /* The number of calls of the seam since set-up. */
-#define fake_calls()             device_calls(DEVICE_CALLS)
+unsigned fake_calls(void);
 /* Whether the requested fault has occurred. */
 bool fake_failed(void);
 
@@ -78,15 +75,15 @@ struct fake_device {
 	bool no_pkey;       /* ENABLE_PKEY and REGISTER_AGENT2 fail with ENOTTY */
 	bool gone;          /* the hardware was removed; device_remove() wakes polls, too */
 	int register_error; /* errno of registering, positive */
-	uint32_t next_id;   /* id of the next agent of a manual device */
-	/* of a manual device, if not 0: the result of poll, revents or a negative errno */
+	uint32_t next_id;   /* id of the next agent */
+	/* if not 0: the result of poll, revents or a negative errno */
 	int poll_result;
 	void (*on_poll)(struct fake_device *device); /* called by poll, without a lock */
 	int polls;                                   /* number of calls of poll */
 	int last_timeout;                            /* of poll */
-	int other_revents; /* of a manual device: the revents of a second descriptor */
-	int last_other;    /* the second descriptor of the last poll; -1 none */
-	int write_error;   /* a positive errno */
+	int other_revents;                           /* the revents of a second descriptor */
+	int last_other;  /* the second descriptor of the last poll; -1 none */
+	int write_error; /* a positive errno */
 	bool short_write;
 	unsigned char registered[64]; /* the last registration's argument */
 	unsigned long registered_by;  /* its ioctl; 0 none */
@@ -97,7 +94,21 @@ struct fake_device {
 /* Adds a device; fake_umad() adds both devices of a port. */
 struct fake_device *fake_device(const char *name);
 
-/* Sets the number of the first handle. It may be called only while no device is open. */
+/* The number of the next handles is this one, or the next that is free. */
 void fake_first_handle(int number);
+
+struct device_packet {
+	size_t length; /* of the MAD */
+	struct ib_user_mad header;
+	uint8_t mad[];
+};
+
+/* How many packets were written; the n-th, counted from 0, valid until tear-down. */
+unsigned device_written(void);
+const struct device_packet *device_packet(unsigned n);
+/* The handle receives a message. */
+void device_queue(int fd, const struct ib_user_mad *header, const void *mad, size_t length);
+/* The result of the next read: a wrong length, or a negative errno. */
+void device_read_result(int fd, long result);
 
 #endif

@@ -1,28 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The test's side of the fake devices: written packets, queued messages, faults. */
+/* The umad devices of the fake machine, and the seam of system calls but for sys_list(). */
 
-#include "fake_device_state.h"
+#include "fake_state.h"
+#include "kernel_abi.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/timerfd.h>
-#include <time.h>
-#include <unistd.h>
 
-/* The upper half of a TID, which the kernel sets for an agent. */
-#define UPPER_TID 0xa6e00000u
+#define DEV_DIR      "/dev/infiniband/"
+#define OLD_HEADER   56
+#define ONE_MAD      256
+#define MOST_HANDLES 2048
+#define FIRST_HANDLE 1024 /* no descriptor, as with simulators */
+#define MOST_DEVICES 64
 
-/* --- devices -------------------------------------------------------------------- */
+struct message {
+	struct message *next;
+	struct ib_user_mad header;
+	size_t length;
+	uint8_t mad[];
+};
 
-struct fake_device *find_device(const char *name)
+struct handle {
+	struct fake_device *device;
+	bool pkey_index;
+	struct message *queue;
+	bool has_result;
+	ssize_t result; /* of the next read */
+};
+
+static struct fake_device devices[MOST_DEVICES];
+static int device_count, first_handle;
+static struct handle *handles[MOST_HANDLES];
+static struct device_packet **packets;
+static unsigned packet_count;
+
+/* --- the test's side ------------------------------------------------------------- */
+
+static struct fake_device *find_device(const char *name)
 {
-	for (int i = 0; i < fake.device_count; i++)
-		if (!strcmp(fake.devices[i].name, name))
-			return &fake.devices[i];
+	for (int i = 0; i < device_count; i++)
+		if (!strcmp(devices[i].name, name))
+			return &devices[i];
 	return NULL;
 }
 
@@ -32,8 +54,9 @@ struct fake_device *fake_device(const char *name)
 
 	if (device)
 		return device;
-	assert_true(fake.device_count < MAX_DEVICES);
-	device = &fake.devices[fake.device_count++];
+	assert_true(device_count < MOST_DEVICES);
+	device = &devices[device_count++];
+	memset(device, 0, sizeof(*device));
 	snprintf(device->name, sizeof(device->name), "%s", name);
 	device->unregistered = UINT32_MAX;
 	return device;
@@ -41,330 +64,300 @@ struct fake_device *fake_device(const char *name)
 
 void fake_first_handle(int number)
 {
-	fake.first_handle = number;
-}
-
-void close_handle(struct handle *handle)
-{
-	struct message *message;
-
-	while ((message = handle->queue)) {
-		handle->queue = message->next;
-		__real_free(message);
-	}
-	fake.handles[handle->number] = NULL;
-	fake.handle_count--;
-	handle->device->opened--;
-	close(handle->fd);
-	__real_free(handle);
-}
-
-/* --- the queue ------------------------------------------------------------------ */
-
-int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
-void arm(struct handle *handle)
-{
-	struct itimerspec when = {0};
-	int64_t ns = 0, now;
-
-	if (fake.manual)
-		return;
-	now = now_ns();
-	if (handle->queue)
-		ns = handle->queue->ready_ns;
-	if (handle->device->gone || handle->raw_read)
-		ns = 1;
-	/* setting the timer takes time: an expired timer is not set again */
-	if (ns && ns <= now && handle->expires_ns && handle->expires_ns <= now)
-		return;
-	if (ns == handle->expires_ns)
-		return;
-	handle->expires_ns = ns;
-	when.it_value.tv_sec = (time_t)(ns / 1000000000);
-	when.it_value.tv_nsec = (long)(ns % 1000000000);
-	timerfd_settime(handle->fd, TFD_TIMER_ABSTIME, &when, NULL);
-}
-
-static void enqueue(int fd, const struct ib_user_mad *header, const void *mad, size_t length)
-{
-	struct handle *handle = fake.handles[fd];
-	struct message *message, *before;
-
-	if (!handle)
-		return;
-	message = __real_malloc(sizeof(*message) + length);
-	message->ready_ns = fake.manual ? 0 : now_ns() + fake.delay_us * 1000LL;
-	message->header = *header;
-	message->length = length;
-	if (length)
-		memcpy(message->mad, mad, length);
-	/* few messages are queued behind it */
-	for (before = handle->last; before; before = before->previous)
-		if (before->ready_ns <= message->ready_ns)
-			break;
-	message->previous = before;
-	message->next = before ? before->next : handle->queue;
-	*(before ? &before->next : &handle->queue) = message;
-	*(message->next ? &message->next->previous : &handle->last) = message;
-	arm(handle);
+	first_handle = number;
 }
 
 void device_queue(int fd, const struct ib_user_mad *header, const void *mad, size_t length)
 {
-	lock();
-	enqueue(fd, header, mad, length);
-	unlock();
-}
+	struct message *message = __real_calloc(1, sizeof(*message) + length);
+	struct message **end = &handles[fd]->queue;
 
-void device_delay(unsigned microseconds)
-{
-	lock();
-	fake.delay_us = microseconds;
-	unlock();
-}
-
-/*
- * Whether a request waits for the response to this one; it then waits no longer. With the
- * kernel's rule this may be a later packet with the same TID.
- */
-static bool take_in_flight(const struct device_packet *request)
-{
-	bool found = false;
-
-	if (fake.forget_packets)
-		return true;
-	for (unsigned i = fake.packet_count; i-- > 0 && !found;) {
-		struct device_packet *packet = fake.packets[i];
-
-		found = fake.hold_tids ? packet->in_flight && same_transaction(packet, request)
-				       : packet == request;
-		packet->in_flight &= !found;
-	}
-	return found;
-}
-
-void device_reply(const struct device_packet *request, const void *mad, size_t length)
-{
-	struct ib_user_mad header = {.agent_id = request->header.agent_id};
-
-	header.addr = request->header.addr;
-	header.addr.qkey = 0;
-	lock();
-	if (take_in_flight(request))
-		enqueue(request->fd, &header, mad, length);
-	unlock();
-}
-
-void device_time_out(const struct device_packet *request)
-{
-	struct ib_user_mad header = request->header;
-	uint8_t mad[ONE_MAD];
-
-	device_copy_mad(request, mad);
-	header.status = ETIMEDOUT;
-	lock();
-	if (take_in_flight(request))
-		enqueue(request->fd, &header, mad, 24);
-	unlock();
-}
-
-uint32_t upper_tid(const struct device_packet *request)
-{
-	return UPPER_TID | (uint32_t)request->fd * MAX_AGENTS | request->header.agent_id;
-}
-
-void device_copy_mad(const struct device_packet *request, uint8_t mad[ONE_MAD])
-{
-	uint32_t upper = htobe32(upper_tid(request));
-
-	memset(mad, 0, ONE_MAD);
-	memcpy(mad, request->mad, request->length < ONE_MAD ? request->length : ONE_MAD);
-	memcpy(mad + 8, &upper, sizeof(upper));
-}
-
-void device_respond(const struct device_packet *request, uint16_t status, size_t offset,
-		    const void *data, size_t size)
-{
-	bool directed = request->mad[1] == 0x81;
-	uint8_t mad[ONE_MAD];
-	uint16_t field = htobe16((uint16_t)(status | (directed ? 0x8000 : 0)));
-
-	device_copy_mad(request, mad);
-	mad[3] = mad[3] == 0x02 ? 0x81 : mad[3] | 0x80; /* Set, too, has a GetResp */
-	memcpy(mad + 4, &field, sizeof(field));
-	if (size)
-		memcpy(mad + offset, data, size);
-	device_reply(request, mad, sizeof(mad));
-}
-
-void device_hold_polls(bool on)
-{
-	lock();
-	fake.hold_polls = on;
-	pthread_cond_broadcast(&fake.polls_go);
-	unlock();
-}
-
-/* --- faults and counts ---------------------------------------------------------- */
-
-void device_on_write(device_write_fn *hook, void *arg)
-{
-	lock();
-	fake.on_write = hook;
-	fake.on_write_arg = arg;
-	unlock();
-}
-
-void device_forget_packets(void)
-{
-	lock();
-	fake.forget_packets = true;
-	unlock();
-}
-
-void device_hold_tids(bool on)
-{
-	lock();
-	fake.hold_tids = on;
-	unlock();
-}
-
-void device_fail(enum device_call call, unsigned n, int error)
-{
-	lock();
-	fake.calls[call].fail_in = n;
-	fake.calls[call].error = error;
-	fake.failed = false;
-	unlock();
+	message->header = *header;
+	message->length = length;
+	memcpy(message->mad, mad, length);
+	while (*end)
+		end = &(*end)->next;
+	*end = message;
 }
 
 void device_read_result(int fd, long result)
 {
-	lock();
-	fake.handles[fd]->raw_read = true;
-	fake.handles[fd]->raw_result = result;
-	arm(fake.handles[fd]);
-	unlock();
-}
-
-void device_remove(void)
-{
-	int fd;
-
-	lock();
-	for (int i = 0; i < fake.device_count; i++)
-		fake.devices[i].gone = true;
-	for (fd = 0; fd < MAX_FD; fd++)
-		if (fake.handles[fd])
-			arm(fake.handles[fd]);
-	unlock();
-}
-
-void device_high_handles(void)
-{
-	lock();
-	fake.first_handle = FIRST_HIGH;
-	unlock();
-}
-
-void device_old_kernel(void)
-{
-	lock();
-	for (int i = 0; i < fake.device_count; i++)
-		fake.devices[i].no_pkey = true;
-	unlock();
+	handles[fd]->has_result = true;
+	handles[fd]->result = result;
 }
 
 unsigned device_written(void)
 {
-	unsigned count;
-
-	lock();
-	count = fake.packet_count;
-	unlock();
-	return count;
+	return packet_count;
 }
 
 const struct device_packet *device_packet(unsigned n)
 {
-	const struct device_packet *packet;
-
-	lock();
-	packet = n < fake.packet_count ? fake.packets[n] : NULL;
-	unlock();
-	assert_non_null(packet);
-	return packet;
+	assert_true(n < packet_count);
+	return packets[n];
 }
 
-bool device_wait_written(unsigned count, int timeout_ms)
+static void close_handle(int fd)
 {
-	int64_t end_ns = now_ns() + timeout_ms * 1000000LL;
-	struct timespec end = {(time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000)};
-	bool there;
-	int err = 0;
+	struct message *message;
 
-	lock();
-	while (!err && fake.packet_count < count)
-		err = pthread_cond_timedwait(&fake.written, &fake.lock, &end);
-	there = fake.packet_count >= count;
-	unlock();
-	return there;
+	while ((message = handles[fd]->queue)) {
+		handles[fd]->queue = message->next;
+		__real_free(message);
+	}
+	handles[fd]->device->opened--;
+	__real_free(handles[fd]);
+	handles[fd] = NULL;
 }
 
-int device_handles(void)
+void devices_begin(void)
 {
-	int count;
-
-	lock();
-	count = fake.handle_count;
-	unlock();
-	return count;
+	device_count = 0;
+	first_handle = FIRST_HANDLE;
+	packets = NULL;
+	packet_count = 0;
 }
 
-int device_fd(void)
+int devices_end(void)
 {
-	int fd;
+	int left = 0;
 
-	lock();
-	fd = fake.last_fd;
-	unlock();
+	for (int fd = 0; fd < MOST_HANDLES; fd++)
+		if (handles[fd]) {
+			close_handle(fd);
+			left++;
+		}
+	for (unsigned i = 0; i < packet_count; i++)
+		__real_free(packets[i]);
+	__real_free(packets);
+	return left;
+}
+
+/* --- the library's side, with the lock ------------------------------------------- */
+
+static struct handle *handle_of(int fd)
+{
+	return fd >= 0 && fd < MOST_HANDLES ? handles[fd] : NULL;
+}
+
+static int open_handle(const char *name, int flags)
+{
+	struct fake_device *device = find_device(name);
+	int fd = first_handle;
+
+	if (!device)
+		return -ENOENT;
+	device->open_flags = flags;
+	if (device->open_error || device->gone)
+		return device->open_error ? -device->open_error : -ENXIO;
+	while (handles[fd])
+		fd++;
+	handles[fd] = __real_calloc(1, sizeof(*handles[fd]));
+	handles[fd]->device = device;
+	device->opened++;
 	return fd;
 }
 
-struct device_agent device_agent(int fd, unsigned id)
+/* Both structures begin with the id. */
+static int register_on(struct fake_device *device, unsigned long request, void *arg,
+		       size_t size)
 {
-	struct device_agent agent = {0};
-
-	lock();
-	if (fake.handles[fd] && id < MAX_AGENTS)
-		agent = fake.handles[fd]->agents[id];
-	unlock();
-	return agent;
+	memcpy(device->registered, arg, size);
+	device->registered_by = request;
+	if (device->register_error)
+		return -device->register_error;
+	memcpy(arg, &device->next_id, sizeof(device->next_id));
+	device->next_id++;
+	return 0;
 }
 
-unsigned device_calls(enum device_call call)
+static int control(struct handle *handle, unsigned long request, void *arg)
 {
-	unsigned count;
+	struct fake_device *device = handle->device;
+	struct ib_user_mad_reg_req2 *req2 = arg;
 
-	lock();
-	count = fake.calls[call].calls;
-	unlock();
-	return count;
+	if (device->gone)
+		return request == IB_USER_MAD_UNREGISTER_AGENT ? -EINVAL : -EPIPE;
+	switch (request) {
+	case IB_USER_MAD_REGISTER_AGENT:
+		return register_on(device, request, arg, sizeof(struct ib_user_mad_reg_req));
+	case IB_USER_MAD_UNREGISTER_AGENT:
+		device->unregistered = *(uint32_t *)arg;
+		return device->unregistered < device->next_id ? 0 : -EINVAL;
+	case IB_USER_MAD_ENABLE_PKEY:
+		handle->pkey_index |= !device->no_pkey;
+		return device->no_pkey ? -ENOTTY : 0;
+	}
+	if (request != IB_USER_MAD_REGISTER_AGENT2 || device->no_pkey)
+		return -ENOTTY;
+	if (req2->flags & ~(uint32_t)IB_USER_MAD_REG_FLAGS_CAP) {
+		req2->flags = IB_USER_MAD_REG_FLAGS_CAP;
+		return -EINVAL;
+	}
+	return register_on(device, request, req2, sizeof(*req2));
 }
 
-int device_poll_timeout(void)
+static size_t header_size(const struct handle *handle)
 {
-	int timeout;
+	return handle->pkey_index ? sizeof(struct ib_user_mad) : OLD_HEADER;
+}
 
-	lock();
-	timeout = fake.poll_timeout;
-	unlock();
-	return timeout;
+static ssize_t read_message(struct handle *handle, uint8_t *buf, size_t size)
+{
+	size_t header = header_size(handle);
+	struct message *message = handle->queue;
+
+	if (handle->has_result) {
+		handle->has_result = false;
+		return handle->result;
+	}
+	if (handle->device->gone)
+		return -EIO;
+	if (!message)
+		return -EAGAIN;
+	if (size < header + (message->length < ONE_MAD ? message->length : ONE_MAD))
+		return -EINVAL;
+	memcpy(buf, &message->header, header);
+	if (size < header + message->length) {
+		memcpy(buf + header, message->mad, ONE_MAD);
+		return -ENOSPC;
+	}
+	memcpy(buf + header, message->mad, message->length);
+	size = header + message->length;
+	handle->queue = message->next;
+	__real_free(message);
+	return (ssize_t)size;
+}
+
+static ssize_t write_message(const struct handle *handle, const uint8_t *buf, size_t size)
+{
+	const struct fake_device *device = handle->device;
+	size_t header = header_size(handle);
+	struct device_packet *packet;
+
+	if (device->gone || device->write_error)
+		return device->gone ? -EIO : -device->write_error;
+	packet = __real_calloc(1, sizeof(*packet) + size - header);
+	packet->length = size - header;
+	memcpy(&packet->header, buf, header);
+	memcpy(packet->mad, buf + header, packet->length);
+	packets = __real_realloc(packets, (packet_count + 1) * sizeof(*packets));
+	packets[packet_count++] = packet;
+	/* the program reuses its memory */
+	if (device->overwritten)
+		memset((void *)(uintptr_t)buf, 0xee, size);
+	return (ssize_t)size - device->short_write;
+}
+
+/* --- the seam -------------------------------------------------------------------- */
+
+/* Takes the lock. An error, negative, is that of the fault. */
+static struct handle *enter(int fd, ssize_t *error)
+{
+	pthread_mutex_lock(&fake_lock);
+	*error = begin_call();
+	return handle_of(fd);
+}
+
+static ssize_t leave(ssize_t result)
+{
+	pthread_mutex_unlock(&fake_lock);
+	return result;
+}
+
+int sys_open(const char *path, int flags)
+{
+	bool is_device = !strncmp(path, DEV_DIR, strlen(DEV_DIR));
+	ssize_t err;
+
+	enter(-1, &err);
+	leave(0);
+	if (err)
+		return (int)err;
+	before_open(path);
+	pthread_mutex_lock(&fake_lock);
+	return (int)leave(is_device ? open_handle(path + strlen(DEV_DIR), flags)
+				    : open_file(path, flags));
+}
+
+int sys_close(int fd)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&fake_lock);
+	if (handle_of(fd))
+		close_handle(fd);
+	else
+		err = close_file(fd);
+	return (int)leave(err);
+}
+
+int sys_ioctl(int fd, unsigned long request, void *arg)
+{
+	ssize_t err;
+	struct handle *handle = enter(fd, &err);
+
+	if (!err)
+		err = handle ? control(handle, request, arg) : -EBADF;
+	return (int)leave(err);
+}
+
+ssize_t sys_read(int fd, void *buf, size_t size)
+{
+	ssize_t got;
+	struct handle *handle = enter(fd, &got);
+
+	if (!got)
+		got = handle ? read_message(handle, buf, size) : read_file(fd, buf, size);
+	return leave(got);
+}
+
+ssize_t sys_write(int fd, const void *buf, size_t size)
+{
+	ssize_t written;
+	struct handle *handle = enter(fd, &written);
+
+	if (!written)
+		written = handle ? write_message(handle, buf, size) : -EBADF;
+	return leave(written);
+}
+
+/* Does not wait. */
+static int poll_handle(int fd, int other, int timeout_ms, int *other_revents)
+{
+	ssize_t err;
+	struct handle *handle = enter(fd, &err);
+	struct fake_device *device;
+
+	leave(0);
+	/* the kernel ignores it, and poll would wait for ever */
+	assert_true(fd >= 0);
+	*other_revents = 0;
+	if (!handle || err)
+		return handle ? (int)err : POLLNVAL;
+	device = handle->device;
+	device->polls++;
+	device->last_other = other;
+	device->last_timeout = timeout_ms;
+	if (device->on_poll)
+		device->on_poll(device);
+	if (device->poll_result >= 0)
+		*other_revents = device->other_revents;
+	if (device->poll_result || device->gone)
+		return device->poll_result ? device->poll_result : POLLERR;
+	return handle->queue || handle->has_result ? POLLIN : 0;
+}
+
+int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
+{
+	assert_true(other >= 0);
+	return poll_handle(fd, other, timeout_ms, other_revents);
+}
+
+int sys_poll(int fd, int timeout_ms)
+{
+	int other_revents;
+
+	/* poll(2) ignores a negative descriptor */
+	return poll_handle(fd, -1, timeout_ms, &other_revents);
 }

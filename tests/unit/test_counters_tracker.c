@@ -3,7 +3,7 @@
 /* The sum of a port's readings: after a reset, at the maximum, or if a counter decreases. */
 
 #include "counters/counter_table.h"
-#include "fake_device.h"
+#include "fake_memory.h"
 #include "test.h"
 
 #include <infiniband/mad_counters.h>
@@ -1016,9 +1016,9 @@ TEST(what_cannot_be_added_is_refused)
 	assert_true(isnan(mad_counters_tracker_rate(NULL, 0, MAD_RATE_LATEST)));
 	assert_true(isnan(mad_counters_tracker_rate(NULL, 0, MAD_RATE_MEAN)));
 	mad_counters_tracker_free(NULL);
-	device_fail_malloc(1);
+	fake_fail_malloc(1);
 	assert_null(mad_counters_tracker_create(0));
-	device_fail_malloc(0);
+	fake_fail_malloc(0);
 }
 
 /* A program that was compiled with fewer members has no counter beyond them. */

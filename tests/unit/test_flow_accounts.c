@@ -9,8 +9,6 @@
 #include "flow/flow.h"
 #include "test.h"
 
-#include "fake_device.h"
-
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 
 #include "counters/counter_table.h"
 #include "counters/packed_tracker.h"
-#include "fake_device.h"
 #include "test.h"
 
 #include <limits.h>

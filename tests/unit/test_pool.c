@@ -3,7 +3,7 @@
 /* Structures that are allocated and freed all the time, and their numbers. */
 
 #include "port/pool.h"
-#include "fake_device.h"
+#include "fake_memory.h"
 #include "test.h"
 
 #include <stdlib.h>
@@ -26,13 +26,13 @@ static int setup(void)
 {
 	pool_init(&pool, sizeof(struct thing));
 	memset(things, 0, sizeof(things));
-	return device_setup();
+	return 0;
 }
 
 static int teardown(void)
 {
 	pool_free(&pool);
-	return device_teardown();
+	return 0;
 }
 
 FIXTURE(setup, teardown);
@@ -139,13 +139,13 @@ TEST(numbers_go_on_after_the_last_one)
 /* The number of allocations of so many structures that are made and freed. */
 static unsigned allocations_of(int count)
 {
-	unsigned before = device_allocations();
+	unsigned before = fake_allocations();
 
 	for (int i = 0; i < count; i++)
 		make(i);
 	for (int i = 0; i < count; i++)
 		put_away(i);
-	return device_allocations() - before;
+	return fake_allocations() - before;
 }
 
 /* A block has 32 structures. */
@@ -179,18 +179,18 @@ TEST(a_pool_is_empty_after_it_was_freed)
 TEST(there_are_no_more_blocks_than_places_have_numbers)
 {
 	const uint32_t most = UINT32_MAX / 32 - 1;
-	unsigned before = device_allocations();
+	unsigned before = fake_allocations();
 
 	pool.block_count = pool.first_hole = most;
 	pool.block_room = most + 1;
 	assert_null(pool_get(&pool));
-	assert_int_equal(device_allocations(), before);
+	assert_int_equal(fake_allocations(), before);
 	/* one less: only memory is missing */
 	pool.block_count = pool.first_hole = most - 1;
-	device_fail_malloc(1);
+	fake_fail_malloc(1);
 	assert_null(pool_get(&pool));
-	assert_int_equal(device_allocations(), before + 1);
-	device_fail_malloc(0);
+	assert_int_equal(fake_allocations(), before + 1);
+	fake_fail_malloc(0);
 	pool_init(&pool, sizeof(struct thing));
 }
 
@@ -252,9 +252,9 @@ TEST(without_memory_nothing_is_made_and_nothing_lost)
 
 	for (int i = 0; i < COUNT; i++)
 		for (unsigned n = 1; !things[i]; n++) {
-			device_fail_malloc(n);
+			fake_fail_malloc(n);
 			things[i] = pool_get(&pool);
-			device_fail_malloc(0);
+			fake_fail_malloc(0);
 			failed += !things[i];
 			ids[i] = things[i] ? pool_id(&things[i]->entry) : 0;
 		}
