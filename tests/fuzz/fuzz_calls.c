@@ -19,25 +19,20 @@
 #include <unistd.h>
 
 #define PORTS    2
-#define ENGINES  2 /* of a port */
-#define SERVERS  2 /* of an engine */
-#define HELD     8 /* requests of clients, by server */
+#define ENGINES  2  /* of a port */
+#define SERVERS  2  /* of an engine */
+#define HELD     16 /* requests of clients */
 #define REQUESTS 400
 #define THREADS  2
 #define STEPS    150
 /* Forks are slow, and a child does nothing that this process does not do. */
 #define FORKS    2
 
-struct server {
-	struct mad_server *server; /* NULL: none, or it has ended */
-	struct mad_request *held[HELD];
-};
-
 struct engine {
 	struct mad_async *async;
-	struct ibmad_port *port; /* NULL: the engine has outlived it */
-	struct server servers[SERVERS];
-	_Atomic uint64_t ids[8]; /* of the latest requests */
+	struct ibmad_port *port;             /* NULL: the engine has outlived it */
+	struct mad_server *servers[SERVERS]; /* NULL: none, or it has ended */
+	_Atomic uint64_t ids[8];             /* of the latest requests */
 	atomic_uint latest;
 };
 
@@ -49,6 +44,7 @@ static struct {
 		atomic_uint ends;
 	} requests[REQUESTS];
 	atomic_uint submitted;
+	struct mad_request *held[HELD];
 	struct {
 		pthread_t thread;
 		struct engine *engine; /* NULL: no thread runs */
@@ -82,24 +78,25 @@ static enum machine_verdict respond_somehow(struct machine_mad *request, void *a
 	switch (die & 15) {
 	case 0:
 	case 1:
-		return MACHINE_DROP;
+		break;
 	case 2: /* the kernel reports a timeout */
 		machine_deliver(request, NULL, 0, 0);
-		return MACHINE_DROP;
+		break;
 	case 3:
 		return machine_reply(request, (uint16_t)(die >> 16), 0, NULL, 0);
 	case 4: /* twice */
 		header.agent_id = die >> 8 & 3;
 		machine_deliver(request, mad, IB_MAD_SIZE, 0);
 		machine_receive(&header, mad, IB_MAD_SIZE);
-		return MACHINE_DROP;
+		break;
 	case 5: /* a wrong response */
 		mad[die >> 8 & 63] ^= (uint8_t)(die >> 16);
 		machine_deliver(request, mad, die >> 24 ? IB_MAD_SIZE : die >> 20, 0);
-		return MACHINE_DROP;
+		break;
 	default:
 		return machine_reply(request, 0, 0, NULL, 0);
 	}
+	return MACHINE_DROP;
 }
 
 /* --- requests -------------------------------------------------------------------- */
@@ -114,25 +111,17 @@ static void ended(struct mad_async *engine, const struct mad_reply *reply, void 
 	check(reply->error <= 0);
 	if (reply->mad)
 		read_all(reply->mad, reply->length);
-	switch (die >> 4 & 15) {
-	case 0:
-		submit(run.requests[n].engine, die >> 8);
-		break;
-	case 1:
+	die = die >> 4 & 15;
+	if (die == 0)
+		submit(run.requests[n].engine, n);
+	else if (die == 1)
 		mad_async_cancel(engine, MAD_ASYNC_ALL);
-		break;
-	case 2:
+	else if (die == 2)
 		mad_async_stop(engine);
-		break;
-	case 3:
+	else if (die == 3)
 		check(mad_async_wait(engine, 0) == -EDEADLK);
-		break;
-	case 4:
+	else if (die == 4)
 		mad_async_process(engine);
-		break;
-	default:
-		break;
-	}
 }
 
 static void submit(struct engine *engine, uint32_t choice)
@@ -173,19 +162,21 @@ static void block(struct ibmad_port *on, uint32_t choice)
 
 /* --- servers --------------------------------------------------------------------- */
 
-/* The threads that process engines call back: guards the servers. No thread has it at a fork.
+/*
+ * The threads that process engines call back: guards the servers and their requests. No thread
+ * has it at a fork.
  */
 static pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static bool keep(struct server *holder, struct mad_request *request)
+static bool hold(struct mad_request *request)
 {
 	int i;
 
 	pthread_mutex_lock(&servers_lock);
-	for (i = 0; i < HELD && holder->held[i]; i++)
+	for (i = 0; i < HELD && run.held[i]; i++)
 		;
 	if (i < HELD)
-		holder->held[i] = request;
+		run.held[i] = request;
 	pthread_mutex_unlock(&servers_lock);
 	return i < HELD;
 }
@@ -193,53 +184,41 @@ static bool keep(struct server *holder, struct mad_request *request)
 static void take_request(struct mad_server *server, struct mad_request *request, int error,
 			 void *arg)
 {
-	struct server *holder = arg;
+	struct mad_server **holder = arg;
 	uint32_t die;
 
 	if (!request) { /* the last callback; the holder may have another server */
 		pthread_mutex_lock(&servers_lock);
-		if (holder->server == server)
-			holder->server = NULL;
+		if (*holder == server)
+			*holder = NULL;
 		pthread_mutex_unlock(&servers_lock);
 		return;
 	}
 	check(!error && request->server == server);
 	die = shuffle((uint32_t)request->tid);
 	read_all(request->mad, request->length);
-	if (die & 1 && keep(holder, request))
+	if (die & 1 && hold(request))
 		return;
 	if (die & 2 || mad_request_respond(request, die & 4, "data", die >> 8 & 3))
 		mad_request_free(request);
 }
 
-static void return_requests(struct server *holder)
+/* The server or the engine of a request may have ended. */
+static void return_requests(void)
 {
 	pthread_mutex_lock(&servers_lock);
 	for (int i = 0; i < HELD; i++)
-		if (holder->held[i]) {
-			if (i & 1 || mad_request_respond(holder->held[i], 0, NULL, 0))
-				mad_request_free(holder->held[i]);
-			holder->held[i] = NULL;
+		if (run.held[i]) {
+			if (i & 1 || mad_request_respond(run.held[i], 0, NULL, 0))
+				mad_request_free(run.held[i]);
+			run.held[i] = NULL;
 		}
 	pthread_mutex_unlock(&servers_lock);
 }
 
-/* false: the holder has no server. */
-static bool stop_server(struct server *holder)
-{
-	struct mad_server *server;
-
-	pthread_mutex_lock(&servers_lock);
-	server = holder->server;
-	mad_server_stop(server); /* it exists: its last callback would wait for the lock */
-	holder->server = NULL;
-	pthread_mutex_unlock(&servers_lock);
-	return server;
-}
-
 static void change_server(struct engine *engine, uint32_t choice)
 {
-	struct server *holder = &engine->servers[choice % SERVERS];
+	struct mad_server **holder = &engine->servers[choice % SERVERS];
 	struct mad_server_options options = {
 		.mgmt_class = IB_VENDOR_RANGE1_START_CLASS + 1 + (int)(choice >> 2 & 1),
 		.methods = {MAD_SERVER_METHOD(IB_MAD_METHOD_GET) |
@@ -247,15 +226,19 @@ static void change_server(struct engine *engine, uint32_t choice)
 		.rmpp_version = choice >> 3 & 1,
 		.limit = choice >> 4 & 3,
 	};
+	bool stops;
 
-	if (choice & 64 || stop_server(holder)) {
-		return_requests(holder);
-		return;
-	}
 	pthread_mutex_lock(&servers_lock);
-	if (mad_server_start(engine->async, &options, take_request, holder, &holder->server))
-		holder->server = NULL;
+	stops = *holder;
+	/* it exists: its last callback would wait for the lock */
+	mad_server_stop(*holder);
+	*holder = NULL;
+	if (!stops && !(choice & 64) &&
+	    mad_server_start(engine->async, &options, take_request, holder, holder))
+		*holder = NULL;
 	pthread_mutex_unlock(&servers_lock);
+	if (choice & 64)
+		return_requests();
 }
 
 /* --- calls, of the main thread and of others ------------------------------------- */
@@ -418,16 +401,13 @@ static void destroy_engine(struct engine *engine)
 	if (!engine->async)
 		return;
 	join_threads(engine);
-	for (int i = 0; i < SERVERS; i++)
-		if (run.responses & 1)
-			stop_server(&engine->servers[i]);
+	/* this ends its servers; the program's requests stay valid */
 	mad_async_free(engine->async);
 	engine->async = NULL;
-	/* this ends the other servers; the program's requests stay valid */
-	for (int i = 0; i < SERVERS; i++) {
-		check(!engine->servers[i].server);
-		return_requests(&engine->servers[i]);
-	}
+	for (int i = 0; i < SERVERS; i++)
+		check(!engine->servers[i]);
+	if (run.responses & 1)
+		return_requests();
 }
 
 static void close_port(int i)
@@ -536,6 +516,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			destroy_engine(&run.engines[i][j]);
 		close_port(i);
 	}
+	return_requests();
 	for (unsigned n = 0; n < run.submitted && n < REQUESTS; n++)
 		check(run.requests[n].ends == 1);
 	machine_stop();

@@ -28,19 +28,10 @@ static void start(struct fabric *fabric)
 	struct graph graph;
 
 	graph_init(&graph);
-	check(topology_generate(&graph, "fat-tree:2,2", &error) == 0);
-	check(fabric_init(fabric, &graph, 1) == 0);
-	check(!timers_init(fabric) && !faults_init(fabric) && !hosts_init(fabric));
-	check(!routes_init(fabric, true));
+	check(!topology_generate(&graph, "fat-tree:2,2", &error));
+	check(!fabric_init(fabric, &graph, 1) && !timers_init(fabric) && !faults_init(fabric));
+	check(!hosts_init(fabric) && !routes_init(fabric, true));
 	bring_up(fabric, graph_port(&fabric->graph, graph_find(&fabric->graph, "host-2"), 1));
-}
-
-static void stop(struct fabric *fabric)
-{
-	hosts_free(fabric);
-	faults_free(fabric);
-	timers_free(fabric);
-	fabric_free(fabric);
 }
 
 static void do_ioctl(struct handle *handle, struct input *input)
@@ -49,7 +40,7 @@ static void do_ioctl(struct handle *handle, struct input *input)
 		IB_USER_MAD_REGISTER_AGENT, IB_USER_MAD_REGISTER_AGENT2,
 		IB_USER_MAD_UNREGISTER_AGENT, IB_USER_MAD_ENABLE_PKEY, 0};
 	uint8_t argument[ARGUMENT_BYTES];
-	uint32_t code = codes[take(input, 1) % 5];
+	uint32_t code = codes[take(input, 1) % COUNT(codes)];
 
 	take_bytes(input, argument, 48);
 	handle_ioctl(handle, code, argument);
@@ -76,8 +67,7 @@ static void do_write(struct handle *handle, struct input *input)
 		take_bytes(input, mad, 56);
 		if (shape & 8)
 			take_bytes(input, mad + 56, 72);
-		for (unsigned int i = 0; i < 4; i++)
-			mad[128 + i] = (uint8_t)take(input, 1);
+		take_bytes(input, mad + 128, 4);
 	}
 	if (check_write(handle->shared, bytes, length) == 0)
 		handle_write(handle, bytes, length);
@@ -85,15 +75,14 @@ static void do_write(struct handle *handle, struct input *input)
 
 static void do_rule(struct fabric *fabric, struct input *input)
 {
-	char text[64];
+	char text[64] = "";
 	struct rule_error error;
 
 	take_bytes(input, text, sizeof(text) - 1);
-	text[sizeof(text) - 1] = '\0';
 	fault_apply(fabric, text, &error);
 }
 
-static void read_all(struct handle *handle)
+static void read_messages(struct handle *handle)
 {
 	struct message *message;
 	size_t header;
@@ -147,13 +136,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			break;
 		default:
 			pass_time(&fabric, take(&input, 1));
-			read_all(handle);
+			read_messages(handle);
 		}
 	}
 	pass_time(&fabric, 60000);
 	for (unsigned int i = 0; i < HANDLES; i++)
 		handle_close(handles[i]);
 	sa_agent_stop(sa_agent);
-	stop(&fabric);
+	hosts_free(&fabric);
+	faults_free(&fabric);
+	timers_free(&fabric);
+	fabric_free(&fabric);
 	return 0;
 }

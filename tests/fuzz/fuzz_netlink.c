@@ -64,7 +64,8 @@ static int receive(struct nl_sock *sock, struct sockaddr_nl *sender, unsigned ch
 {
 	struct nlmsghdr header = {0};
 	uint8_t bytes[LONGEST] = {0};
-	size_t size = 0, begin, added;
+	size_t size = 0, begin;
+	uint64_t kind;
 
 	(void)creds;
 	if (!run.input.size || take(&run.input, 1) == 0)
@@ -74,30 +75,19 @@ static int receive(struct nl_sock *sock, struct sockaddr_nl *sender, unsigned ch
 		if (LONGEST - begin < 200)
 			break;
 		size += NLMSG_HDRLEN;
-		for (uint64_t left = take(&run.input, 1) % 6; left; left--) {
-			added = put_attribute(bytes + size, LONGEST - size);
-			size += added;
-		}
+		for (uint64_t left = take(&run.input, 1) % 6; left; left--)
+			size += put_attribute(bytes + size, LONGEST - size);
 		header.nlmsg_len = (uint32_t)(size - begin);
 		header.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET);
 		header.nlmsg_flags = (uint16_t)take(&run.input, 1);
 		header.nlmsg_pid = nl_socket_get_local_port(sock);
-		switch (take(&run.input, 1)) {
-		case 1:
-			header.nlmsg_type = (uint16_t)take(&run.input, 2);
-			break;
-		case 2:
+		kind = take(&run.input, 1);
+		if (kind == 2)
 			header.nlmsg_len = (uint32_t)take(&run.input, 4);
-			break;
-		case 3:
-			header.nlmsg_type = NLMSG_DONE;
-			break;
-		case 4:
-			header.nlmsg_type = NLMSG_ERROR;
-			break;
-		default:
-			break;
-		}
+		else if (kind == 1)
+			header.nlmsg_type = (uint16_t)take(&run.input, 2);
+		else if (kind == 3 || kind == 4)
+			header.nlmsg_type = kind == 3 ? NLMSG_DONE : NLMSG_ERROR;
 		memcpy(bytes + begin, &header, sizeof(header));
 	}
 	*buf = malloc(size);

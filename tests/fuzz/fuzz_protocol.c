@@ -7,6 +7,7 @@
  */
 #include "fuzz.h"
 #include "manager.h"
+#include "remove_tree.h"
 #include "server.h"
 #include "topology.h"
 
@@ -70,11 +71,8 @@ static void be_served(void)
 
 static void remove_folder(void)
 {
-	char command[64];
-
 	server_free(&server);
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	check(!system(command));
+	remove_tree(folder);
 }
 
 static void start(void)
@@ -113,10 +111,7 @@ static void send_request(int fd, struct input *input)
 		length = take(input, 2) % sizeof(packet);
 		take_bytes(input, &packet, length);
 	}
-	/*
-	 * "stop" ends the fabric, and so does the end of the owner's connection: this is
-	 * correct
-	 */
+	/* "stop" ends the fabric, and so does the end of the owner's connection */
 	if (packet.request.kind == REQUEST_OWN || packet.request.kind == REQUEST_COMMAND)
 		packet.request.kind = REQUEST_REFRESH;
 	send(fd, &packet, length, MSG_NOSIGNAL);

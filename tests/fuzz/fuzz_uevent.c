@@ -214,11 +214,11 @@ static void uevent(const char *action, const char *subsystem, const char *name,
 		   const char *old_name)
 {
 	char text[LONGEST];
-	int length = snprintf(text, sizeof(text), "%s@/devices/%s", action, name) + 1;
+	int length = 1 + sprintf(text,
+				 "%s@/devices/%s%cACTION=%s%cDEVPATH=/devices/%s/%s%c"
+				 "SUBSYSTEM=%s",
+				 action, name, 0, action, 0, subsystem, name, 0, subsystem);
 
-	length += sprintf(text + length, "ACTION=%s", action) + 1;
-	length += sprintf(text + length, "DEVPATH=/devices/%s/%s", subsystem, name) + 1;
-	length += sprintf(text + length, "SUBSYSTEM=%s", subsystem) + 1;
 	if (old_name)
 		length += sprintf(text + length, "DEVPATH_OLD=/devices/%s", old_name) + 1;
 	queue(text, length, 0);
@@ -291,21 +291,15 @@ static void send_anything(struct input *input)
 	queue(bytes, length, shape & 2 ? 4711 : 0);
 }
 
-static void fail_once(struct input *input)
-{
-	static const int errors[] = {-NLE_NOMEM, -NLE_FAILURE, -NLE_BAD_SOCK, 0};
-
-	queue(NULL, errors[take(input, 1) % 4], 0);
-}
-
 /* --- the program ------------------------------------------------------------------- */
 
 static int ca_of(const char *name)
 {
-	for (int i = 0; i < CAS; i++)
-		if (!strcmp(ca_names[i], name))
-			return i;
-	abort();
+	int i = 0;
+
+	while (strcmp(ca_names[i], name))
+		check(++i < CAS);
+	return i;
 }
 
 static void learn(const struct umad_event *event)
@@ -314,21 +308,21 @@ static void learn(const struct umad_event *event)
 	char end;
 	int ca, number;
 
-	check(memchr(event->ca_name, '\0', sizeof(event->ca_name)) != NULL);
-	check(memchr(event->node, '\0', sizeof(event->node)) != NULL);
-	switch (event->type) {
-	case UMAD_EVENT_OVERRUN:
+	check(strnlen(event->ca_name, sizeof(event->ca_name)) < sizeof(event->ca_name));
+	check(strnlen(event->node, sizeof(event->node)) < sizeof(event->node));
+	if (event->type == UMAD_EVENT_OVERRUN) {
 		run.known = run.machine; /* the program lists the devices */
-		break;
+		return;
+	}
+	ca = ca_of(event->ca_name);
+	switch (event->type) {
 	case UMAD_EVENT_CA_ADDED:
 	case UMAD_EVENT_CA_REMOVED:
-		ca = ca_of(event->ca_name);
 		check(!event->portnum && !event->node[0] && added != run.known.cas[ca]);
 		run.known.cas[ca] = added;
 		break;
 	case UMAD_EVENT_PORT_ADDED:
 	case UMAD_EVENT_PORT_REMOVED:
-		ca = ca_of(event->ca_name);
 		check(sscanf(event->node, "umad%d%c", &number, &end) == 1);
 		check(number >= 0 && number < NODES && event->portnum == number + 1);
 		check(added != (run.known.owners[number] >> ca & 1));
@@ -353,6 +347,7 @@ static bool next_event(struct umad_monitor *monitor)
 
 static void step(struct umad_monitor *monitor, struct input *input)
 {
+	static const int errors[] = {-NLE_NOMEM, -NLE_FAILURE, -NLE_BAD_SOCK, 0};
 	uint8_t choice = (uint8_t)take(input, 1), which = choice / 8;
 
 	switch (choice % 8) {
@@ -370,7 +365,7 @@ static void step(struct umad_monitor *monitor, struct input *input)
 		if (run.truthful)
 			run.tell_loss = run.congested = run.count;
 		else
-			fail_once(input);
+			queue(NULL, errors[take(input, 1) % COUNT(errors)], 0);
 		break;
 	case 5:
 		if (run.truthful)
