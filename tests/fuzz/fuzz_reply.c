@@ -21,7 +21,7 @@ static struct {
 		bool cancelled;
 	} requests[REQUESTS];
 	unsigned count, plain; /* the latter are none of queries */
-	struct input *input; /* the response to a blocking request */
+	struct input *input;   /* the response to a blocking request */
 } run;
 
 /* --- requests -------------------------------------------------------------------- */
