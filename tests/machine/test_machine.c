@@ -2,11 +2,12 @@
 
 /* The machine itself: time, packets, faults, threads, and what it does with calls that fail. */
 
+#include "children.h"
 #include "machine.h"
-#include "test.h"
 
 #include <infiniband/mad.h>
 #include <infiniband/mad_async.h>
+#include <infiniband/umad.h>
 #include <pthread.h>
 
 static struct ibmad_port *port;
@@ -146,4 +147,28 @@ TEST(the_sa_answers_with_several_segments)
 	assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message), 0);
 	assert_in_range(message.length, IB_SA_DATA_OFFS + 11 * 108, IB_SA_DATA_OFFS + 11 * 112);
 	mad_message_free(&message);
+}
+
+static int handle;
+
+static int read_message(void)
+{
+	uint64_t buffer[64];
+	int length = MACHINE_MAD;
+
+	EXPECT(umad_recv(handle, buffer, &length, 0) == 3 && length == 30);
+	return 0;
+}
+
+/* Also a message for an agent that nobody registered. */
+TEST(a_child_and_its_parent_read_what_was_there_before)
+{
+	struct ib_user_mad header = {.agent_id = 3};
+	uint8_t mad[30] = {1};
+
+	handle = umad_open_port(NULL, 0);
+	machine_receive(&header, mad, sizeof(mad));
+	run_in_child(read_message);
+	assert_int_equal(read_message(), 0);
+	assert_int_equal(umad_close_port(handle), 0);
 }
