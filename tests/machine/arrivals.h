@@ -78,20 +78,28 @@ static inline unsigned count_arrivals(int mgmt_class, int method)
 	return count;
 }
 
-/* The whole MAD as "offset:hex offset:hex ...", zeros elsewhere; the TID is not compared. */
-static inline void expect_mad(const uint8_t *mad, const char *bytes)
+/* A MAD from "offset:hex offset:hex ...", zeros elsewhere. */
+static inline void make_mad(uint8_t mad[IB_MAD_SIZE], const char *bytes)
 {
-	uint8_t expected[IB_MAD_SIZE] = {0};
 	unsigned byte;
 	char *at;
 
+	memset(mad, 0, IB_MAD_SIZE);
 	while (*bytes) {
 		size_t offset = strtoul(bytes, &at, 10);
 
 		for (at++; sscanf(at, "%2x", &byte) == 1 && *at != ' '; at += 2)
-			expected[offset++] = (uint8_t)byte;
+			mad[offset++] = (uint8_t)byte;
 		bytes = at + strspn(at, " ");
 	}
+}
+
+/* The whole MAD; its TID is not compared. */
+static inline void expect_mad(const uint8_t *mad, const char *bytes)
+{
+	uint8_t expected[IB_MAD_SIZE];
+
+	make_mad(expected, bytes);
 	memcpy(expected + 8, mad + 8, 8);
 	assert_memory_equal(mad, expected, sizeof(expected));
 }

@@ -6,6 +6,7 @@
  */
 
 #include "arrivals.h"
+#include "story.h"
 
 #include <infiniband/mad_errors.h>
 #include <infiniband/mad_link.h>
@@ -51,7 +52,7 @@ static struct record {
 	uint8_t bytes[52];
 } next_member, next_inform;
 
-static bool is(const uint8_t *mad, unsigned method, unsigned attribute)
+static bool is_mad(const uint8_t *mad, unsigned method, unsigned attribute)
 {
 	return mad[1] == IB_SA_CLASS && mad[3] == method && mad[17] == attribute;
 }
@@ -98,12 +99,12 @@ static enum machine_verdict at_host(const struct machine_mad *mad)
 			mad_set_field(smp, 0, IB_PORT_SMLID_F, set.sm_lid % NO_SM);
 		smp[9] ^= (uint8_t)set.prefix;
 	}
-	if (is(mad->bytes, IB_MAD_METHOD_GET_RESPONSE, INFORM))
+	if (is_mad(mad->bytes, IB_MAD_METHOD_GET_RESPONSE, INFORM))
 		data[27] ^= (uint8_t)set.other_inform;
-	if (set.other_state && is(mad->bytes, IB_MAD_METHOD_GET_TABLE_RESPONSE, MEMBER))
+	if (set.other_state && is_mad(mad->bytes, IB_MAD_METHOD_GET_TABLE_RESPONSE, MEMBER))
 		data[offsetof(struct umad_sa_mcmember_record, scope_state)] =
 			(uint8_t)set.other_state;
-	if (is(mad->bytes, IB_MAD_METHOD_GET_RESPONSE, MEMBER))
+	if (is_mad(mad->bytes, IB_MAD_METHOD_GET_RESPONSE, MEMBER))
 		data[offsetof(struct umad_sa_mcmember_record, mlid) + 1] ^= (uint8_t)set.mlid;
 	return MACHINE_PASS;
 }
@@ -142,7 +143,7 @@ static unsigned requests(unsigned method, unsigned attribute)
 	for (unsigned i = 0; i < arrival_count; i++) {
 		const uint8_t *mad = arrivals[i].mad;
 
-		if (!is(mad, method, attribute ? attribute : mad[17]) ||
+		if (!is_mad(mad, method, attribute ? attribute : mad[17]) ||
 		    mad[25] == IB_RMPP_TYPE_ACK)
 			continue;
 		latest = &arrivals[i];
@@ -395,7 +396,7 @@ TEST(a_decoded_notice_has_what_all_have_and_the_program_s_size)
 /* --- stories ---------------------------------------------------------------------- */
 
 /*
- * A story is a list of steps:
+ * The steps (story.h):
  *
  *	WORD N	of the first rows of "words": changes a setting
  *	WORD N, WORD N-M	of the other ones: how many there are
@@ -475,80 +476,66 @@ static void delete_member(unsigned group)
 	assert_int_equal(mad_sa_request(port, &query, NULL), 0);
 }
 
-static void play_word(const char *word, unsigned number, unsigned most)
+static void play_word(const struct step *step)
 {
 	size_t i = 0;
 
-	while (strcmp(word, words[i].word) != 0)
+	while (!is(step, words[i].word))
 		if (++i == sizeof(words) / sizeof(*words))
-			fail_msg("a story has the unknown word %s", word);
+			fail_msg("unknown step %s", step->word);
 	if (words[i].setting)
-		*words[i].setting = number;
+		*words[i].setting = step->first;
 	else if (words[i].method)
-		assert_in_range(requests(words[i].method, words[i].attribute), number, most);
+		assert_in_range(requests(words[i].method, words[i].attribute), step->first,
+				step->last);
 	else
-		assert_int_equal(records(words[i].attribute), number);
+		assert_int_equal(records(words[i].attribute), step->first);
 }
 
-static void play_step(const char *step)
+static bool play_membership(const struct step *step, unsigned group)
 {
-	unsigned first = 0, last = 0;
-	char word[16];
-	int length = 0;
-	const char *text;
+	if (is(step, "join"))
+		assert_int_equal(begin(group), 0);
+	else if (is(step, "leave"))
+		mad_membership_stop(told[group].membership);
+	else if (is(step, "told"))
+		assert_string_equal(told_text(&told[group]), step->rest);
+	else
+		return false;
+	return true;
+}
 
-	sscanf(step, "%15s %n%i-%u", word, &length, (int *)&first, &last);
-	text = step + length;
-	if (last < first)
-		last = first;
-#define IS(name) (!strcmp(word, name))
-	if (IS("pass"))
-		pass((int64_t)(strtod(text, NULL) * S));
-	else if (IS("join"))
-		for (; first <= last; first++)
-			assert_int_equal(begin(first), 0);
-	else if (IS("leave"))
-		for (; first <= last; first++)
-			mad_membership_stop(told[first].membership);
-	else if (IS("told"))
-		for (; first <= last; first++)
-			assert_string_equal(told_text(&told[first]), strchr(text, ' ') + 1);
-	else if (IS("heard"))
-		assert_string_equal(told_text(&subscription), text);
-	else if (IS("subscribe"))
+static void play_step(const struct step *step)
+{
+	unsigned group = step->first;
+
+	while (group <= step->last && play_membership(step, group))
+		group++;
+	if (group > step->last)
+		return;
+	if (is(step, "pass"))
+		pass((int64_t)(strtod(step->text, NULL) * S));
+	else if (is(step, "heard"))
+		assert_string_equal(told_text(&subscription), step->text);
+	else if (is(step, "subscribe"))
 		start_notices();
-	else if (IS("unsubscribe"))
+	else if (is(step, "unsubscribe"))
 		mad_notices_stop(notices);
-	else if (IS("rule"))
-		machine_rule("%s", text);
-	else if (IS("recount"))
+	else if (is(step, "rule"))
+		machine_rule("%s", step->text);
+	else if (is(step, "recount"))
 		arrival_count = 0;
-	else if (IS("delete"))
-		delete_member(first);
-	else if (IS("port"))
-		assert_string_equal(heard.port, text);
-	else if (IS("sent") && requests(IB_MAD_METHOD_SET, MEMBER))
-		expect_mad(latest->mad, text);
+	else if (is(step, "delete"))
+		delete_member(step->first);
+	else if (is(step, "port"))
+		assert_string_equal(heard.port, step->text);
+	else if (is(step, "sent") && requests(IB_MAD_METHOD_SET, MEMBER))
+		expect_mad(latest->mad, step->text);
 	else
-		play_word(word, first, last);
+		play_word(step);
 }
 
-static void play(const char *story)
-{
-	char step[200];
-
-	for (; *story; story += strspn(story, "; ")) {
-		int length = (int)strcspn(story, ";");
-
-		snprintf(step, sizeof(step), "%.*s", length, story);
-		play_step(step);
-		story += length;
-	}
-}
-
-static const struct story {
-	const char *behaviour, *steps;
-} stories[] = {
+static const struct story stories[] = {
 	{"a_membership_has_the_gid_of_the_port_and_the_components_of_the_program",
 	 "join 3; pass 2; told 3 joined 1; members 1;"
 	 "sent 0:01030202 17:38 53:0130c7 56:ff12 71:04 72:fe80000000000000 "
@@ -650,11 +637,6 @@ static const struct story {
 	 "check-ms 60000; poll-ms 0; subscribe; recount; pass 602; checks 9-10;"
 	 "join 0; pass 602; checks 110-130"},
 };
-
-static void play_story(const struct story *story)
-{
-	play(story->steps);
-}
 
 TEST_ROWS(play_story, stories);
 
