@@ -44,6 +44,12 @@ static inline void play(const char *story)
 	}
 }
 
+/* Appends " NAME N" to a text; nothing if N is 0. */
+static inline char *put_count(char *at, const char *name, uint64_t count)
+{
+	return count ? at + sprintf(at, " %s %u", name, (unsigned)count) : at;
+}
+
 /* A row of stories; TEST_ROWS(play_story, stories). */
 struct story {
 	const char *behaviour, *steps;

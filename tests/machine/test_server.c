@@ -216,59 +216,66 @@ static void *receive_one(void *arg)
 	return arg;
 }
 
-/* All counts of the server that are not 0. */
-static const char *stats_text(void)
+/* All counts of a server that are not 0. */
+static const char *stats_text(struct mad_server *of)
 {
 	static char text[200];
 	struct mad_server_stats stats;
 	char *at = text;
 
-	assert_int_equal(mad_server_get_stats(server, &stats, sizeof(stats)), 0);
-#define PUT(member)       \
-	if (stats.member) \
-	at += sprintf(at, "%s" #member " %u", at == text ? "" : " ", (unsigned)stats.member)
-	*at = '\0';
-	PUT(received);
-	PUT(responded);
-	PUT(dropped);
-	PUT(busy);
-	PUT(duplicates);
-	PUT(failed);
-	PUT(queued);
-	PUT(held);
-	return text;
+	assert_int_equal(mad_server_get_stats(of, &stats, sizeof(stats)), 0);
+	at = put_count(at, "received", stats.received);
+	at = put_count(at, "responded", stats.responded);
+	at = put_count(at, "dropped", stats.dropped);
+	at = put_count(at, "busy", stats.busy);
+	at = put_count(at, "duplicates", stats.duplicates);
+	at = put_count(at, "failed", stats.failed);
+	at = put_count(at, "queued", stats.queued);
+	put_count(at, "held", stats.held);
+	return text + 1;
 }
 
 /*
- * The steps of stories (story.h):
+ * The steps of stories (story.h). Requests and their indexes, which begin with 0:
  *
  *	ping N-M	n1 sends requests with these transaction IDs
- *	other N-M	requests for start_other()
+ *	other N-M	to the second server; "both": in turn
  *	send N, report N	a request with this method
+ *	mad BYTES	as for make_mad()
  *	deform N	what came last is read with this length
- *	process		by the engine; "read": another engine's thread reads, and calls nobody
- *	respond N-M, free N-M	the requests that the callback got, from 0 on
- *	mad BYTES	n1 sends this, as for make_mad()
- *	return N	what came last is read as a MAD of this length that could not be sent
- *	limit N		the server starts again with this limit
+ *	return N	the same, as a MAD that could not be sent
+ *	respond N-M, late N-M	the response is sent; is cancelled
+ *	free N-M
+ *	handed N	so many requests were handed out; "in-order N": in the order of their
+ *IDs sent N		so many responses arrived response BYTES	the last one of them, as
+ *for expect_mad()
+ *
+ * Servers:
+ *
+ *	limit N		the server starts again with this limit; "again": without an end before
+ *	second N	another server of the class with this limit
  *	start N		a server of this class with limit 1
+ *	stop		the server
+ *	ended N		so many servers have ended
+ *	stats TEXT, second-stats TEXT	stats_text()
+ *
+ * Threads:
+ *
+ *	process		by the engine; "processed N": a call has called back N times
+ *	read		another engine's thread reads, and calls nobody
+ *	wakes N		whether a loop is woken
  *	run, ran N	a thread runs the engine, which has called back N times
  *	receive, received	a thread calls mad_receive_via(), which returns
- *	free-engine
  *	pause		other threads go on
- *	stop		the server
+ *	free-engine
  *	fail-write, fail-malloc		the next one
- *	handed N	so many requests were handed out
- *	sent N		so many responses arrived
- *	response BYTES	the last one of them, as for expect_mad()
- *	ended N		so many servers have ended
- *	stats TEXT	stats_text()
+ *	count-mallocs, no-mallocs	memory is not allocated between the two
  */
 static bool play_request(const struct step *step, unsigned i)
 {
-	if (is(step, "ping"))
+	if (is(step, "ping") || is(step, "both"))
 		machine_send("n1", ping(i), 0);
-	else if (is(step, "other"))
+	if (is(step, "other") || is(step, "both"))
 		machine_send("n1", ping_other(i), 0);
 	else if (is(step, "send"))
 		machine_send("n1", make(PING_CLASS, IB_MAD_METHOD_SEND, i), 0);
@@ -276,43 +283,31 @@ static bool play_request(const struct step *step, unsigned i)
 		machine_send("n1", make(PING_CLASS, IB_MAD_METHOD_REPORT, i), 0);
 	else if (is(step, "respond"))
 		assert_int_equal(respond(held[i]), 0);
+	else if (is(step, "late"))
+		assert_int_equal(respond(held[i]), -ECANCELED);
 	else if (is(step, "free"))
 		mad_request_free(held[i]);
 	else
-		return false;
+		return is(step, "ping");
 	return true;
 }
 
-static void play_step(const struct step *step)
+static void play_thread(const struct step *step)
 {
 	static pthread_t runner, receiver;
-	struct mad_server_options options =
-		is(step, "start") ? options_of((int)step->first) : ping_options();
-	unsigned i = step->first;
-	uint8_t mad[MACHINE_MAD];
+	static unsigned mallocs;
+	struct pollfd wake = {.events = POLLIN};
 
-	while (i <= step->last && play_request(step, i))
-		i++;
-	if (i > step->last)
-		return;
 	if (is(step, "process")) {
 		process(async);
+	} else if (is(step, "processed")) {
+		assert_int_equal(mad_async_process(async), step->first);
+		machine_pass(1);
 	} else if (is(step, "read")) {
 		process(other);
-	} else if (is(step, "stop")) {
-		mad_server_stop(server);
-	} else if (is(step, "limit")) {
-		options.limit = step->first;
-		restart(options, hold, NULL);
-	} else if (is(step, "start")) {
-		options.limit = 1;
-		start(options, hold, NULL);
-	} else if (is(step, "mad")) {
-		make_mad(mad, step->text);
-		machine_send("n1", mad, 0);
-	} else if (is(step, "deform") || is(step, "return")) {
-		machine_pass(1);
-		machine_deform(step->first, is(step, "return") ? ETIMEDOUT : 0);
+	} else if (is(step, "wakes")) {
+		wake.fd = mad_async_poll_fd(async);
+		assert_int_equal(poll(&wake, 1, 0), step->first);
 	} else if (is(step, "run")) {
 		runner = start_thread(run_engine, async);
 	} else if (is(step, "ran")) {
@@ -321,27 +316,72 @@ static void play_step(const struct step *step)
 		receiver = start_thread(receive_one, NULL);
 	} else if (is(step, "received")) {
 		join(receiver);
+	} else if (is(step, "pause")) {
+		machine_pass(1000);
 	} else if (is(step, "free-engine")) {
 		mad_async_free(async);
 		async = NULL;
-	} else if (is(step, "pause")) {
-		machine_pass(1000);
-	} else if (is(step, "handed")) {
-		assert_int_equal(count, step->first);
-	} else if (is(step, "sent")) {
-		assert_int_equal(arrival_count, step->first);
-	} else if (is(step, "ended")) {
-		assert_int_equal(ends, step->first);
-	} else if (is(step, "response")) {
-		expect_mad(last_arrival()->mad, step->text);
-	} else if (is(step, "stats")) {
-		assert_string_equal(stats_text(), step->text);
+	} else if (is(step, "count-mallocs")) {
+		mallocs = machine_calls(MACHINE_MALLOC);
+	} else if (is(step, "no-mallocs")) {
+		assert_int_equal(machine_calls(MACHINE_MALLOC), mallocs);
 	} else if (is(step, "fail-write")) {
 		machine_fail(MACHINE_WRITE, 1, ENOMEM);
 	} else if (is(step, "fail-malloc")) {
 		machine_fail(MACHINE_MALLOC, 1, ENOMEM);
 	} else {
 		fail_msg("unknown step %s", step->word);
+	}
+}
+
+static void play_step(const struct step *step)
+{
+	static struct mad_server *second;
+	struct mad_server_options options = ping_options();
+	uint8_t mad[MACHINE_MAD];
+	unsigned i = step->first;
+
+	while (i <= step->last && play_request(step, i))
+		i++;
+	if (i > step->last)
+		return;
+	if (is(step, "mad")) {
+		make_mad(mad, step->text);
+		machine_send("n1", mad, 0);
+	} else if (is(step, "deform") || is(step, "return")) {
+		machine_pass(1);
+		machine_deform(step->first, is(step, "return") ? ETIMEDOUT : 0);
+	} else if (is(step, "handed")) {
+		assert_int_equal(count, step->first);
+	} else if (is(step, "in-order")) {
+		assert_int_equal(count, step->first);
+		for (i = 0; i < count; i++)
+			assert_int_equal(held[i]->tid, held[0]->tid + i);
+	} else if (is(step, "sent")) {
+		assert_int_equal(arrival_count, step->first);
+	} else if (is(step, "response")) {
+		expect_mad(last_arrival()->mad, step->text);
+	} else if (is(step, "limit")) {
+		options.limit = step->first;
+		restart(options, hold, NULL);
+	} else if (is(step, "again")) {
+		server = start(ping_options(), hold, NULL);
+	} else if (is(step, "second")) {
+		second = start_other(step->first);
+	} else if (is(step, "start")) {
+		options = options_of((int)step->first);
+		options.limit = 1;
+		start(options, hold, NULL);
+	} else if (is(step, "stop")) {
+		mad_server_stop(server);
+	} else if (is(step, "ended")) {
+		assert_int_equal(ends, step->first);
+	} else if (is(step, "stats")) {
+		assert_string_equal(stats_text(server), step->text);
+	} else if (is(step, "second-stats")) {
+		assert_string_equal(stats_text(second), step->text);
+	} else {
+		play_thread(step);
 	}
 }
 
@@ -386,6 +426,33 @@ static const struct story stories[] = {
 	 "limit 1; receive; pause; run; pause; ping 1-2; pause; handed 1; sent 1;"
 	 "response 0:01320181 5:01 17:42 23:17 36:99001405 255:77; stop; ran 2; received; free "
 	 "0"},
+	/* another engine's thread that reads sends no BUSY for this engine's server */
+	{"a_loop_is_woken_for_requests_busy_and_the_end",
+	 "limit 1; wakes 0; process; wakes 0; ping 1; read; wakes 1; processed 1; process; "
+	 "wakes 0;"
+	 "ping 2; read; wakes 1; processed 0; process; wakes 0; sent 1;"
+	 "stop; wakes 1; processed 1; ended 2; free 0"},
+	{"a_storm_takes_a_bounded_amount_of_memory",
+	 "ping 1-1024; read; stats received 1024 queued 1024;"
+	 "ping 5000-5199; read; stats received 1024 dropped 136 queued 1024;"
+	 "ping 9000-9099; pause; count-mallocs; read; no-mallocs;"
+	 "processed 64; handed 64; sent 64; process; in-order 1024;"
+	 "stats received 1024 dropped 236 busy 64 held 1024;"
+	 "ping 12000-12065; read; process;" /* 64 more may wait for a BUSY */
+	 "stats received 1024 dropped 238 busy 128 held 1024; free 0-1023"},
+	{"a_call_refuses_64_requests_of_two_servers",
+	 "limit 1; second 1; both 1-51; read; processed 2; sent 64; processed 0; sent 100;"
+	 "stats received 1 busy 50 held 1; free 0-1"},
+	/* the kernel may give the new server the agent of the old one */
+	{"a_stop_drops_what_is_queued_and_keeps_what_is_held",
+	 "ping 1-3; process; free 2; ping 4; read; stats received 4 queued 1 held 2; stop; "
+	 "again;"
+	 "ended 0; process; ended 1; handed 3; ping 5; process; handed 4; late 0; free 0;"
+	 "respond 3; process; sent 1; stats received 1 responded 1; free-engine; free 1"},
+	/* three are queued, and two get BUSY, as of the second server */
+	{"a_stop_leaves_the_requests_of_other_servers",
+	 "second 0; limit 3; ping 1-5; read; other 101-1126; read; ping 6; read; stop; process;"
+	 "handed 1024; sent 2; second-stats received 1024 busy 2 held 1024; free 0-1023"},
 	{"messages_shorter_than_their_headers_and_without_memory_are_dropped",
 	 "ping 1; deform 20; process; ping 1; deform 30; process; ping 1; deform 35; process;"
 	 "fail-malloc; ping 5; process; handed 0; stats dropped 4"},
@@ -865,48 +932,7 @@ TEST(a_wait_for_the_requests_of_others_sleeps)
 			10);
 }
 
-TEST(a_round_refuses_a_part_of_the_requests_of_two_servers)
-{
-	play("limit 1");
-	start_other(1);
-	for (uint32_t tid = 1; tid <= 51; tid++) {
-		machine_send("n1", ping(tid), 0);
-		machine_send("n1", ping_other(tid), 0);
-	}
-	play("read");
-	assert_int_equal(mad_async_process(async), 2);
-	machine_pass(1);
-	play("sent 64");
-	assert_int_equal(mad_async_process(async), 0);
-	machine_pass(1);
-	play("sent 100; stats received 1 busy 50 held 1; free 0-1");
-}
-
 /* --- limits --------------------------------------------------------------------------- */
-
-/* No thread processes the engine. */
-TEST(a_storm_takes_a_bounded_amount_of_memory)
-{
-	unsigned before;
-
-	play("ping 1-1024; read; stats received 1024 queued 1024;"
-	     "ping 5000-5199; read; stats received 1024 dropped 136 queued 1024; ping "
-	     "9000-9099");
-	machine_pass(1);
-	before = machine_calls(MACHINE_MALLOC);
-	play("read");
-	assert_int_equal(machine_calls(MACHINE_MALLOC), before);
-	/* a call hands out and refuses a part of them, in their order */
-	assert_int_equal(mad_async_process(async), 64);
-	machine_pass(1);
-	play("handed 64; sent 64; process; handed 1024");
-	for (unsigned i = 0; i < 1024; i++)
-		assert_int_equal(held[i]->tid, i + 1);
-	/* after the responses BUSY are sent, 64 more requests may wait */
-	play("stats received 1024 dropped 236 busy 64 held 1024;"
-	     "ping 12000-12065; read; process;"
-	     "stats received 1024 dropped 238 busy 128 held 1024; free 0-1023");
-}
 
 /* The sender, the method, the TID, the attribute and its modifier make a request. */
 TEST(a_request_that_comes_again_is_handed_out_once)
@@ -935,32 +961,6 @@ TEST(a_request_that_comes_again_is_handed_out_once)
 }
 
 /* --- event loops and threads ---------------------------------------------------------- */
-
-static int readable(void)
-{
-	struct pollfd wake = {.fd = mad_async_poll_fd(async), .events = POLLIN};
-
-	return poll(&wake, 1, 0);
-}
-
-/* The thread that reads is another engine's: it sends no BUSY for this engine's server. */
-TEST(a_loop_is_woken_for_requests_busy_and_the_end)
-{
-	const char *const events[] = {"ping 1; read", "ping 2; read", "stop"};
-
-	play("limit 1");
-	assert_true(mad_async_poll_fd(async) >= 0);
-	process(async);
-	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(readable(), 0);
-		play(events[i]);
-		assert_int_equal(readable(), 1);
-		assert_int_equal(mad_async_process(async), i != 1);
-		process(async);
-	}
-	play("sent 1; ended 2; free 0");
-	assert_int_equal(last_arrival()->mad[5], BUSY);
-}
 
 /* The gate at which a callback waits. */
 static struct {
@@ -1092,34 +1092,6 @@ TEST(any_thread_may_respond_to_requests_and_free_them)
 }
 
 /* --- the end ---------------------------------------------------------------------------- */
-
-TEST(a_stop_drops_what_is_queued_and_keeps_what_is_held)
-{
-	play("ping 1-3; process; free 2; ping 4; read; stats received 4 queued 1 held 2; stop");
-	mad_server_stop(NULL);
-	/* the kernel may give the new server the agent of the old one */
-	server = start(ping_options(), hold, NULL);
-	play("ended 0; process; ended 1; handed 3; ping 5; process; handed 4");
-	assert_int_equal(end_error, 0);
-	assert_ptr_equal(held[3]->server, server);
-	assert_int_equal(respond(held[0]), -ECANCELED);
-	play("free 0; respond 3; process; sent 1");
-	mad_async_free(async);
-	async = NULL;
-	play("free 1");
-}
-
-/* Of five requests, three are queued, and two get BUSY. */
-TEST(a_stop_leaves_the_requests_of_other_servers)
-{
-	struct mad_server *second = start_other(0);
-
-	play("limit 3; ping 1-5; read; other 101-1126; read; ping 6; read; stop; process;"
-	     "handed 1024; sent 2");
-	assert_int_equal(arrivals[0].mad[39] & arrivals[1].mad[39], 0x56); /* the second's */
-	server = second;
-	play("stats received 1024 busy 2 held 1024; free 0-1023");
-}
 
 TEST(the_first_agent_of_a_port_may_be_a_server_s)
 {
@@ -1286,7 +1258,7 @@ static int respond_in_child(void)
 	struct mad_server *none = server;
 	unsigned calls = machine_calls(MACHINE_IOCTL);
 
-	EXPECT(!strcmp(stats_text(), "received 3 held 1"));
+	EXPECT(!strcmp(stats_text(server), "received 3 held 1"));
 	EXPECT(respond(held[0]) == -ECANCELED);
 	mad_request_free(held[0]);
 	options.oui = OTHER_OUI;
