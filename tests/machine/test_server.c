@@ -814,6 +814,7 @@ TEST(options_out_of_range_fail_with_einval)
 	REFUSED(options = options_of(-1));
 	options = good;
 	options.limit = 65536;
+	options.methods[0] = 0; /* those from 64 on are enough */
 	assert_int_equal(try(options), 0);
 	options.limit = 1;
 	assert_int_equal(try(options), 0);
