@@ -1,423 +1,512 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The sum of a port's readings: after a reset, at the maximum, or if a counter decreases. */
+/*
+ * The sum of a port's readings: after a reset, at the maximum, or if a counter decreases. In
+ * all tests a second tracker is stored in few bytes after each reading and read again, and
+ * stays the same as the first one.
+ */
 
 #include "counters/counter_table.h"
+#include "counters/packed_tracker.h"
 #include "fake_memory.h"
 #include "test.h"
 
-#include <infiniband/mad_counters.h>
+#include <inttypes.h>
 #include <math.h>
 
-static struct mad_counters_tracker *tracker;
+static struct mad_counters_tracker *tracker, packed;
 static struct mad_counters reading;
+static size_t packed_size;
 
-#define TRAFFIC_AND_ERRORS MAD_COUNTERS_DEFAULT
+static void begin(unsigned flags)
+{
+	mad_counters_tracker_free(tracker);
+	tracker = mad_counters_tracker_create(flags);
+	assert_non_null(tracker);
+	packed = *tracker;
+	reading = (struct mad_counters){
+		.size = sizeof(reading), .present = MAD_COUNTERS_DEFAULT, .time_us = 1000000};
+}
 
 static int setup(void)
 {
-	tracker = mad_counters_tracker_create(0);
-	reading = (struct mad_counters){
-		.size = sizeof(reading), .present = TRAFFIC_AND_ERRORS, .time_us = 1000000};
-	return tracker ? 0 : -1;
+	begin(0);
+	return 0;
 }
 
 static int teardown(void)
 {
 	mad_counters_tracker_free(tracker);
+	tracker = NULL;
 	return 0;
 }
 
 FIXTURE(setup, teardown);
 
-/* A second later. */
+static const struct mad_counters_totals *totals(void)
+{
+	return mad_counters_tracker_totals(tracker);
+}
+
+static void pack_and_unpack(void)
+{
+	const struct packed_base base = {
+		.time_us = 1000000, .port = reading.port, .from_device = tracker->from_device};
+	struct mad_counters kept = reading, unpacked;
+	uint8_t bytes[PACKED_MAX];
+
+	packed_size = tracker_pack(&packed, &kept, &base, bytes);
+	assert_in_range(packed_size, 1, PACKED_MAX);
+	memset(&packed, 0xff, sizeof(packed));
+	memset(&unpacked, 0xff, sizeof(unpacked));
+	tracker_unpack(&packed, &unpacked, &base, bytes);
+	/* impossible values of former readings have no meaning, and are not stored */
+	for_each_counter (i, MAD_COUNTERS_ALL & ~tracker->odd)
+		tracker->counters[i].odd = tracker->counters[i].odd_us = 0;
+	assert_memory_equal(&packed, tracker, sizeof(packed));
+	kept.requests = kept.odd = 0;
+	assert_memory_equal(&unpacked, &kept, sizeof(kept));
+}
+
+/* Adds the reading to both trackers. Returns the events, or a negative errno. */
 static int track(void)
 {
-	reading.time_us += 1000000;
-	return mad_counters_tracker_add(tracker, &reading);
-}
+	const struct mad_counters_tracker before = *tracker;
+	const struct mad_counters_totals *was = &before.totals, *now = totals();
+	int events = mad_counters_tracker_add(tracker, &reading);
 
-static const struct mad_counters *total(void)
-{
-	return &mad_counters_tracker_totals(tracker)->total;
-}
-
-TEST(totals_begin_with_the_first_reading)
-{
-	reading.rcv_bytes = 1000;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 0);
-	assert_int_equal(total()->present, 0);
-	reading.rcv_bytes = 5000;
-	reading.symbol_errors = 3;
-	assert_int_equal(track(), 0);
-	reading.rcv_bytes = 5500;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 4500);
-	assert_int_equal(total()->symbol_errors, 3);
-	assert_true(total()->present == TRAFFIC_AND_ERRORS);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->readings, 3);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->first_us, 2000000);
-	assert_int_equal(total()->time_us, 4000000);
-}
-
-TEST(rates_are_of_the_latest_interval_and_of_all)
-{
-	track();
-	assert_true(isnan(
-		mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_LATEST)));
-	assert_true(isnan(
-		mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN)));
-	reading.rcv_bytes = 5000;
-	track();
-	reading.rcv_bytes = 6000;
-	reading.time_us += 1000000;
-	track();
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
-					      MAD_RATE_LATEST) == 500);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN) ==
-		    2000);
-	assert_true(
-		isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_COUNT, MAD_RATE_LATEST)));
-	assert_true(
-		isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_COUNT, MAD_RATE_MEAN)));
-	/* two readings at one time */
-	reading.rcv_bytes = 7000;
-	assert_int_equal(mad_counters_tracker_add(tracker, &reading), 0);
-	assert_true(isnan(
-		mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_LATEST)));
-}
-
-/* PortCountersExtended has the bytes, and PortCounters the errors. */
-static void respond_at(uint64_t extended_us, uint64_t basic_us)
-{
-	reading.extended = MAD_COUNTERS_TRAFFIC;
-	reading.response_us[SOURCE_EXTENDED] = extended_us;
-	reading.response_us[SOURCE_BASIC] = reading.time_us = basic_us;
-}
-
-TEST(a_rate_is_by_the_times_of_the_counters_responses)
-{
-	respond_at(1000000, 1700000);
-	mad_counters_tracker_add(tracker, &reading);
-	reading.rcv_bytes = 4000007;
-	reading.symbol_errors = 34;
-	respond_at(5000007, 5100000);
-	assert_int_equal(mad_counters_tracker_add(tracker, &reading), 0);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
-					      MAD_RATE_LATEST) == 1000000);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN) ==
-		    1000000);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_SYMBOL_ERRORS,
-					      MAD_RATE_LATEST) == 10);
-}
-
-TEST(a_reading_that_was_overtaken_is_refused)
-{
-	respond_at(1000000, 1700000);
-	mad_counters_tracker_add(tracker, &reading);
-	reading.rcv_bytes = 5000;
-	respond_at(900000, 1800000);
-	assert_int_equal(mad_counters_tracker_add(tracker, &reading), -EINVAL);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->readings, 1);
-}
-
-TEST(a_reset_of_some_counters_is_somebody_elses)
-{
-	reading.rcv_bytes = 100000;
-	reading.symbol_errors = 50;
-	track();
-	reading.rcv_bytes = 101000;
-	reading.symbol_errors = 2;
-	assert_int_equal(track(), MAD_COUNTERS_RESET);
-	assert_int_equal(total()->rcv_bytes, 1000);
-	assert_int_equal(total()->symbol_errors, 2);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->resets, 1);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->restarts, 0);
-}
-
-TEST(a_restart_resets_all_counters)
-{
-	reading.rcv_bytes = 100000;
-	reading.symbol_errors = 50;
-	track();
-	reading.rcv_bytes = 700;
-	reading.symbol_errors = 0;
-	reading.link_downed = 0;
-	assert_int_equal(track(), MAD_COUNTERS_RESTARTED);
-	assert_int_equal(total()->rcv_bytes, 700);
-	assert_int_equal(total()->symbol_errors, 0);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->restarts, 1);
-	reading.rcv_bytes = 900;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 900);
-}
-
-TEST(a_counter_that_runs_backwards_adds_nothing)
-{
-	reading.rcv_bytes = 100000;
-	reading.xmit_bytes = 50000;
-	track();
-	reading.rcv_bytes = 99000;
-	reading.xmit_bytes = 50100;
-	assert_int_equal(track(), MAD_COUNTERS_BACKWARDS);
-	assert_int_equal(total()->rcv_bytes, 0);
-	assert_int_equal(total()->xmit_bytes, 100);
-	assert_true(isnan(
-		mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_LATEST)));
-	reading.rcv_bytes = 100010;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 10);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->backwards, 1);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->resets, 0);
-}
-
-TEST(a_counter_that_counts_down_never_looks_reset)
-{
-	reading.rcv_bytes = 100000;
-	track();
-	for (int i = 0; i < 50; i++) {
-		reading.rcv_bytes -= 1000;
-		assert_int_equal(track(), MAD_COUNTERS_BACKWARDS);
+	assert_int_equal(mad_counters_tracker_add(&packed, &reading), events);
+	if (events < 0) {
+		assert_memory_equal(tracker, &before, sizeof(before));
+		return events;
 	}
-	assert_int_equal(total()->rcv_bytes, 0);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->backwards, 50);
-	/* it stays the same, then increases to the earlier value, without an event */
-	assert_int_equal(track(), 0);
-	reading.rcv_bytes = 99999;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 0);
-	reading.rcv_bytes = 100007;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 7);
-	/* a reset in between is an event */
-	reading.rcv_bytes = 99000;
-	track();
-	reading.rcv_bytes = 300;
-	assert_int_equal(track(), MAD_COUNTERS_RESTARTED);
-	assert_int_equal(total()->rcv_bytes, 307);
+	pack_and_unpack();
+	assert_int_equal(now->readings, was->readings + 1);
+	assert_true(now->first_us == (was->readings ? was->first_us : reading.time_us));
+	assert_true(now->total.time_us == reading.time_us);
+	assert_int_equal(now->resets - was->resets, (events & MAD_COUNTERS_RESET) != 0);
+	assert_int_equal(now->restarts - was->restarts, (events & MAD_COUNTERS_RESTARTED) != 0);
+	assert_int_equal(now->replaced - was->replaced, (events & MAD_COUNTERS_REPLACED) != 0);
+	assert_int_equal(now->wraps > was->wraps, (events & MAD_COUNTERS_WRAPPED) != 0);
+	assert_int_equal(now->stuck > was->stuck, (events & MAD_COUNTERS_STUCK) != 0);
+	assert_int_equal(now->backwards > was->backwards,
+			 (events & MAD_COUNTERS_BACKWARDS) != 0);
+	assert_int_equal(now->impossible > was->impossible,
+			 (events & MAD_COUNTERS_IMPOSSIBLE) != 0);
+	return events;
 }
 
-TEST(a_small_fall_beside_a_reset_is_no_reset)
+static void replace(void)
 {
-	reading.rcv_bytes = 100000;
-	reading.symbol_errors = 50;
-	reading.xmit_packets = 4;
-	track();
-	reading.rcv_bytes = 99000;
-	reading.symbol_errors = 3;
-	assert_int_equal(track(), MAD_COUNTERS_RESET | MAD_COUNTERS_BACKWARDS);
-	assert_int_equal(total()->rcv_bytes, 0);
-	assert_int_equal(total()->symbol_errors, 3);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->backwards, 1);
-	reading.rcv_bytes = 100005;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 5);
+	mad_counters_tracker_replace(tracker);
+	mad_counters_tracker_replace(&packed);
 }
 
-TEST(a_small_fall_of_all_that_was_not_reset_is_no_restart)
+/* --- histories in words ---------------------------------------------------------- */
+
+/*
+ * A line is a reading, a second after the one before. It has what differs from the reading
+ * before, and after "->" the tracker's events and what it says. Counters have their names:
+ *
+ *	rcv_bytes=5	the value; +5: more than before; 5!: the maximum; none: the reading
+ *			lacks it; odd: an impossible value
+ *	extended, basic	the attribute that has traffic
+ *	from_device	first of all: the tracker has this flag
+ *	replace		mad_counters_tracker_replace() is called before
+ *	us=5		the microseconds since the reading before
+ *	extended_us, basic_us, port, mask, mask2	members of the reading
+ *
+ *	-> RESET	the events of this reading; REFUSED: -EINVAL
+ *	rcv_bytes=5	the total; unknown: it has none
+ *	rcv_bytes/s=5	the latest rate; rcv_bytes/mean=5
+ *	rcv_bytes/incomplete	it is in this mask of the totals
+ *	wraps=5		likewise the number of wraps
+ */
+static const struct history_row {
+	const char *behaviour;
+	const char *lines[14];
+} histories[] = {
+	{"totals_begin_with_the_first_reading",
+	 {"rcv_bytes=1000 -> rcv_bytes=unknown", "rcv_bytes=5000 symbol_errors=3",
+	  "rcv_bytes=5500 -> rcv_bytes=4500 symbol_errors=3 link_downed=0"}},
+	{"totals_may_begin_at_the_value_of_the_device",
+	 {"from_device symbol_errors=none rcv_bytes=100000 -> rcv_bytes=100000 "
+	  "symbol_errors=unknown "
+	  "rcv_bytes/mean=unknown",
+	  "rcv_bytes=100500 symbol_errors=7 -> CHANGED rcv_bytes=100500 symbol_errors=7 "
+	  "rcv_bytes/mean=500",
+	  /* after a restart, and from another attribute, it is not added twice */
+	  "rcv_bytes=300 symbol_errors=0 -> RESTARTED rcv_bytes=100800",
+	  "extended rcv_bytes=4000 -> CHANGED rcv_bytes=100800"}},
+	{"a_total_stops_at_its_maximum",
+	 {"", "rcv_bytes=0xfffffffffffffffe us=35000000000000", "rcv_bytes=0 -> RESTARTED",
+	  "rcv_bytes=0xfffffffffffffffe us=35000000000000 -> rcv_bytes=0xffffffffffffffff"}},
+
+	{"rates_are_of_the_latest_interval_and_of_all",
+	 {"-> rcv_bytes/s=unknown rcv_bytes/mean=unknown", "rcv_bytes=5000",
+	  "rcv_bytes=6000 us=2000000 -> rcv_bytes/s=500 rcv_bytes/mean=2000",
+	  "rcv_bytes=7000 us=0 -> rcv_bytes/s=unknown"}},
+	{"a_rate_is_by_the_times_of_the_counters_responses",
+	 {"extended extended_us=1000000 basic_us=1700000",
+	  "rcv_bytes=4000007 symbol_errors=34 extended_us=5000007 basic_us=5100000 -> "
+	  "rcv_bytes/s=1000000 rcv_bytes/mean=1000000 symbol_errors/s=10"}},
+	{"the_mean_rate_of_a_counter_is_of_the_readings_that_have_it",
+	 {"rcv_bytes=none", "", "rcv_bytes=5000 -> CHANGED rcv_bytes/mean=unknown",
+	  "rcv_bytes=5800 -> rcv_bytes/mean=800",
+	  "rcv_bytes=none -> CHANGED rcv_bytes/mean=800"}},
+	{"a_rate_that_is_0_is_not_one_that_is_unknown",
+	 {"extended rcv_bytes=1000 symbol_errors=50 -> symbol_errors/s=unknown",
+	  "-> symbol_errors/s=0 symbol_errors/mean=0",
+	  /* how many events came before the reset is not known */
+	  "symbol_errors=3 -> RESET symbol_errors/s=unknown rcv_errors/s=unknown rcv_bytes/s=0",
+	  "-> symbol_errors/s=0 rcv_errors/s=0",
+	  /* nor how many a counter at its maximum misses */
+	  "symbol_errors=65535! -> STUCK symbol_errors/s=unknown",
+	  "-> symbol_errors/s=unknown rcv_errors/s=0"}},
+
+	{"a_reset_of_some_counters_is_somebody_elses",
+	 {"rcv_bytes=100000 symbol_errors=50",
+	  "rcv_bytes=101000 symbol_errors=2 -> RESET rcv_bytes=1000 symbol_errors=2"}},
+	{"a_restart_resets_all_counters",
+	 {"rcv_bytes=100000 symbol_errors=50",
+	  "rcv_bytes=700 symbol_errors=0 -> RESTARTED rcv_bytes=700 symbol_errors=0",
+	  "rcv_bytes=900 -> rcv_bytes=900"}},
+	{"a_restart_concerns_all_attributes",
+	 {"extended rcv_bytes=100000",
+	  "rcv_bytes=300 symbol_errors=3 -> RESTARTED symbol_errors/incomplete"}},
+	{"a_reset_that_one_counter_tells_of_is_one_of_its_attribute",
+	 {"extended rcv_bytes=100000 rcv_errors=50 symbol_errors=2",
+	  /* symbol errors are above their former value, link_downed was 0 */
+	  "rcv_bytes=101000 rcv_errors=1 symbol_errors=7 -> RESET symbol_errors=5 "
+	  "symbol_errors/incomplete symbol_errors/s=unknown link_downed/incomplete "
+	  "rcv_bytes/complete rcv_bytes/s=1000"}},
+	{"a_reset_concerns_counters_that_the_reading_lacks",
+	 {"extended rcv_bytes=5 rcv_errors=50 symbol_errors=2",
+	  "rcv_errors=1 symbol_errors=none -> RESET CHANGED symbol_errors/incomplete"}},
+	{"a_reset_concerns_counters_with_an_impossible_value",
+	 {"rcv_errors=50 symbol_errors=2",
+	  "rcv_errors=1 symbol_errors=odd -> RESTARTED IMPOSSIBLE symbol_errors/incomplete"}},
+	{"a_total_that_may_be_too_low_is_incomplete",
+	 {"extended rcv_bytes=100000 xmit_bytes=100000 rcv_errors=50",
+	  "-> xmit_bytes/complete symbol_errors/complete",
+	  "xmit_bytes=99000 symbol_errors=65535! -> BACKWARDS STUCK xmit_bytes/incomplete "
+	  "symbol_errors/incomplete rcv_bytes/complete rcv_errors/complete",
+	  "rcv_errors=2 -> RESET rcv_errors/incomplete link_downed/incomplete "
+	  "rcv_bytes/complete xmit_packets/complete",
+	  "basic -> CHANGED rcv_bytes/incomplete"}},
+
+	{"a_counter_that_runs_backwards_adds_nothing",
+	 {"rcv_bytes=100000 xmit_bytes=50000",
+	  "rcv_bytes=99000 xmit_bytes=50100 -> BACKWARDS rcv_bytes=0 xmit_bytes=100 "
+	  "rcv_bytes/s=unknown",
+	  "rcv_bytes=100010 -> rcv_bytes=10 rcv_bytes/s=unknown backwards=1",
+	  "rcv_bytes=100030 -> rcv_bytes/s=20"}},
+	{"a_counter_that_counts_down_never_looks_reset",
+	 {"rcv_bytes=100000", "rcv_bytes=95000 -> BACKWARDS", "rcv_bytes=90000 -> BACKWARDS",
+	  "rcv_bytes=85000 -> BACKWARDS rcv_bytes=0 backwards=3",
+	  /* it increases to the earlier value without an event */
+	  "", "rcv_bytes=99999 -> rcv_bytes=0", "rcv_bytes=100007 -> rcv_bytes=7",
+	  "rcv_bytes=99000 -> BACKWARDS", "rcv_bytes=300 -> RESTARTED rcv_bytes=307"}},
+	{"a_small_fall_beside_a_reset_is_no_reset",
+	 {"rcv_bytes=100000 symbol_errors=50 xmit_packets=4",
+	  "rcv_bytes=99000 symbol_errors=3 -> RESET BACKWARDS rcv_bytes=0 symbol_errors=3",
+	  "rcv_bytes=100005 -> rcv_bytes=5 backwards=1"}},
+	{"a_small_fall_of_all_that_was_not_reset_is_no_restart",
+	 {"xmit_bytes=1000000000000 symbol_errors=100",
+	  "xmit_bytes=999999999996 symbol_errors=0 -> RESET BACKWARDS xmit_bytes=0"}},
+
+	{"a_counter_at_its_maximum_is_named_and_stays_so",
+	 {"symbol_errors=65000", "symbol_errors=65535! -> STUCK", "",
+	  /* a reading without the counter does not change it */
+	  "symbol_errors=none -> CHANGED",
+	  "symbol_errors=65535! -> symbol_errors=535 symbol_errors/at_maximum",
+	  /* another program resets it; lost counts are lost */
+	  "symbol_errors=5 -> RESTARTED symbol_errors=540 symbol_errors/at_maximum stuck=1"}},
+	{"a_reading_that_lacks_a_counter_leaves_it",
+	 {"rcv_bytes=1000", "rcv_bytes=none -> CHANGED",
+	  "rcv_bytes=4000 -> rcv_bytes=3000 rcv_bytes/s=1500"}},
+	{"a_counter_from_another_attribute_begins_again",
+	 {"extended rcv_bytes=0x10000000000", "basic rcv_bytes=1000 -> CHANGED",
+	  "rcv_bytes=1500 -> rcv_bytes=500"}},
+	{"a_reading_that_was_overtaken_is_refused",
+	 {"extended extended_us=1000000 basic_us=1700000",
+	  "rcv_bytes=5000 extended_us=900000 basic_us=1800000 -> REFUSED"}},
+
+	{"an_odd_value_changes_nothing_and_the_next_reading_continues",
+	 {"rcv_bytes=1000",
+	  "rcv_bytes=odd symbol_errors=5 -> IMPOSSIBLE rcv_bytes=unknown symbol_errors=5 "
+	  "rcv_bytes/odd",
+	  "rcv_bytes=5000 -> rcv_bytes=4000 rcv_bytes/s=2000 impossible=1"}},
+	{"an_odd_value_does_not_begin_a_counter",
+	 {"rcv_bytes=odd -> IMPOSSIBLE", "rcv_bytes=100 -> rcv_bytes=unknown",
+	  "rcv_bytes=300 -> rcv_bytes=200"}},
+	{"a_growth_that_no_link_can_count_is_ignored",
+	 {"rcv_bytes=0x1000000000000000",
+	  /* higher, and lower, but too high for a reset */
+	  "rcv_bytes=0x2000000000000000 -> IMPOSSIBLE",
+	  "rcv_bytes=0x0800000000000000 -> IMPOSSIBLE rcv_bytes=unknown",
+	  "rcv_bytes=0x1000000000000bb8 -> rcv_bytes=3000 rcv_bytes/s=1000",
+	  /* as much as a link may count in a second and the slack */
+	  "rcv_bytes=+2000000999999", "rcv_bytes=+2000001000000 -> IMPOSSIBLE impossible=3"}},
+	{"impossible_values_that_continue_are_of_another_port",
+	 {"rcv_bytes=1000", "rcv_bytes=0x1000000000000000 -> IMPOSSIBLE",
+	  "rcv_bytes=+500 -> REPLACED rcv_bytes=unknown",
+	  "rcv_bytes=+70 -> rcv_bytes=70 rcv_bytes/s=70"}},
+	{"another_node_or_port_begins_again",
+	 {"rcv_bytes=100 mask=1",
+	  "replace rcv_bytes=+1000 -> REPLACED rcv_bytes=unknown rcv_bytes/s=unknown "
+	  "rcv_bytes/incomplete",
+	  "rcv_bytes=+50 -> rcv_bytes=50",
+	  "port=4 rcv_bytes=+1000 -> REPLACED rcv_bytes=50 rcv_bytes/s=unknown",
+	  "rcv_bytes=+50 -> rcv_bytes=100", "mask=3 rcv_bytes=+1000 -> REPLACED rcv_bytes=100",
+	  "mask2=2 rcv_bytes=+1000 -> REPLACED rcv_bytes=100",
+	  /* a reading without ClassPortInfo is of the same node, and so is the next one */
+	  "mask=0 mask2=0 rcv_bytes=+50 -> rcv_bytes=150", "mask=3 mask2=2",
+	  /* it does not hide that the next one is of another */
+	  "mask=0 mask2=0", "mask=1 rcv_bytes=+1000 -> REPLACED rcv_bytes=150"}},
+	{"a_counter_that_the_first_reading_of_another_lacks_begins_later",
+	 {"rcv_bytes=100", "replace rcv_bytes=none -> REPLACED CHANGED",
+	  "rcv_bytes=5000 -> REPLACED rcv_bytes=unknown", "rcv_bytes=5300 -> rcv_bytes=300"}},
+
+	/* the bytes are 4,000,000 before their maximum */
+	{"bytes_that_wrap_are_no_reset",
+	 {"rcv_bytes=17175869184 rcv_packets=5000 symbol_errors=3",
+	  "rcv_bytes=96000 rcv_packets=7000 -> WRAPPED rcv_bytes=4096000 rcv_packets=2000 "
+	  "rcv_bytes/s=4096000 rcv_bytes/complete wraps=1",
+	  "rcv_bytes=+500 -> rcv_bytes=4096500"}},
+	{"packets_that_wrap_are_no_reset",
+	 {"xmit_bytes=1000000 xmit_packets=4294967196",
+	  "xmit_bytes=2000000 xmit_packets=900 -> WRAPPED xmit_packets=1000 "
+	  "xmit_bytes=1000000"}},
+	{"packets_of_an_earlier_response_do_not_tell_of_a_wrap",
+	 {"rcv_bytes=17175869184 rcv_packets=5000 symbol_errors=3",
+	  "rcv_bytes=none rcv_packets=100 -> RESET CHANGED",
+	  "rcv_bytes=96000 rcv_packets=2100 -> RESET rcv_bytes=96000"}},
+	{"64_bits_do_not_wrap",
+	 {"extended rcv_bytes=17175869184 rcv_packets=5000 symbol_errors=3",
+	  "rcv_bytes=96000 rcv_packets=7000 -> RESET"}},
+	{"a_wrap_is_not_seen_without_a_counter_of_packets",
+	 {"rcv_bytes=17175869184 rcv_packets=none symbol_errors=3",
+	  "rcv_bytes=96000 -> RESET"}},
+	{"a_counter_that_stood_at_its_maximum_does_not_wrap",
+	 {"rcv_bytes=17179869180! rcv_packets=5000 -> STUCK",
+	  "rcv_bytes=96000 rcv_packets=5100 -> RESET rcv_bytes=96000"}},
+};
+
+/* The counter that a word begins with, and what follows; MAD_COUNTER_COUNT: none. */
+static unsigned counter_of(const char *word, const char **rest)
 {
-	reading.xmit_bytes = UINT64_C(1000000000000);
-	reading.symbol_errors = 100;
-	track();
-	reading.xmit_bytes -= 4;
-	reading.symbol_errors = 0;
-	assert_int_equal(track(), MAD_COUNTERS_RESET | MAD_COUNTERS_BACKWARDS);
-	assert_true(total()->xmit_bytes == 0);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->restarts, 0);
+	unsigned i;
+
+	for (i = 0; i < MAD_COUNTER_COUNT; i++) {
+		size_t length = strlen(mad_counters_info(i)->name);
+
+		*rest = word + length;
+		if (!strncmp(word, mad_counters_info(i)->name, length) &&
+		    (**rest == '=' || **rest == '/'))
+			break;
+	}
+	return i;
 }
 
-TEST(a_reading_that_failed_changes_nothing)
+static void set_counter(unsigned counter, const char *value)
 {
-	const struct mad_counters failed = {
-		.size = sizeof(failed), .port = 7, .requests = 3, .odd = 1};
+	uint64_t bit = MAD_COUNTER_BIT(counter), *member = counter_in(&reading, counter);
+	uint64_t before = *value == '+' ? *member : 0;
+	char *end;
 
-	assert_int_equal(mad_counters_tracker_add(tracker, &failed), -EINVAL);
-	reading.rcv_bytes = 1000;
-	assert_int_equal(track(), 0);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->first_us, 2000000);
-	assert_int_equal(mad_counters_tracker_add(tracker, &failed), -EINVAL);
-	reading.rcv_bytes = 4000;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 3000);
-	assert_int_equal(total()->odd, 0);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->readings, 2);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
-					      MAD_RATE_LATEST) == 3000);
+	*member = before + strtoull(value, &end, 0);
+	reading.present |= bit;
+	reading.at_maximum &= ~bit;
+	reading.odd_values &= ~bit;
+	if (*end == '!')
+		reading.at_maximum |= bit;
+	if (!strcmp(value, "none"))
+		reading.present &= ~bit;
+	if (strcmp(value, "odd") != 0)
+		return;
+	*member = UINT64_MAX;
+	reading.odd_values |= bit;
 }
 
-TEST(the_mean_rate_of_a_counter_is_of_the_readings_that_have_it)
+static void set(const char *word)
 {
-	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES);
-	track();
-	track();
-	reading.present = TRAFFIC_AND_ERRORS;
-	reading.rcv_bytes = 5000;
-	track();
-	assert_true(isnan(
-		mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN)));
-	reading.rcv_bytes = 5800;
-	track();
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN) ==
-		    800);
-	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES);
-	track();
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN) ==
-		    800);
+	const char *rest;
+	unsigned counter = counter_of(word, &rest);
+	char name[16] = "";
+	uint64_t number = 0;
+
+	if (counter < MAD_COUNTER_COUNT) {
+		set_counter(counter, rest + 1);
+		return;
+	}
+	sscanf(word, "%15[^=]=%" SCNu64, name, &number);
+	if (!strcmp(name, "from_device"))
+		begin(MAD_COUNTERS_FROM_DEVICE);
+	else if (!strcmp(name, "replace"))
+		replace();
+	else if (!strcmp(name, "extended") || !strcmp(name, "basic"))
+		reading.extended = *name == 'e' ? MAD_COUNTERS_TRAFFIC : 0;
+	else if (!strcmp(name, "us"))
+		reading.time_us += number - 1000000;
+	else if (!strcmp(name, "extended_us"))
+		reading.response_us[SOURCE_EXTENDED] = number;
+	else if (!strcmp(name, "basic_us"))
+		reading.response_us[SOURCE_BASIC] = reading.time_us = number;
+	else if (!strcmp(name, "port"))
+		reading.port = (uint8_t)number;
+	else if (!strcmp(name, "mask"))
+		reading.capability_mask = (uint32_t)number;
+	else if (!strcmp(name, "mask2"))
+		reading.capability_mask2 = (uint32_t)number;
+	else
+		fail_msg("unknown word %s", word);
 }
 
-TEST(a_counter_at_its_maximum_is_named_and_stays_so)
+static double rate_of(unsigned counter, enum mad_rate rate)
 {
-	reading.symbol_errors = 65000;
-	track();
-	reading.symbol_errors = 65535;
-	reading.at_maximum = MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
-	assert_int_equal(track(), MAD_COUNTERS_STUCK);
-	assert_int_equal(track(), 0);
-	/* a reading without the counter does not change it */
-	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
-	assert_int_equal(track(), MAD_COUNTERS_CHANGED);
-	reading.present = TRAFFIC_AND_ERRORS;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->symbol_errors, 535);
-	assert_true(total()->at_maximum == MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS));
-	/* another program resets it; lost counts are lost */
-	reading.symbol_errors = 5;
-	reading.at_maximum = 0;
-	assert_int_equal(track(), MAD_COUNTERS_RESTARTED);
-	assert_int_equal(total()->symbol_errors, 540);
-	assert_true(total()->at_maximum == MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS));
-	assert_int_equal(mad_counters_tracker_totals(tracker)->stuck, 1);
+	return mad_counters_tracker_rate(tracker, counter, rate);
 }
 
-TEST(a_reading_that_lacks_a_counter_leaves_it)
+static bool is_true_of(unsigned counter, const char *said)
 {
-	reading.rcv_bytes = 1000;
-	track();
-	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES);
-	reading.rcv_bytes = 0;
-	assert_int_equal(track(), MAD_COUNTERS_CHANGED);
-	reading.present = TRAFFIC_AND_ERRORS;
-	reading.rcv_bytes = 4000;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 3000);
-	/* it increased within two seconds */
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
-					      MAD_RATE_LATEST) == 1500);
+	const struct mad_counters *total = &totals()->total;
+	const char *value = strchr(said, '=');
+	bool unknown = value && !strcmp(value, "=unknown");
+	double rate;
+
+	if (!strcmp(said, "/incomplete") || !strcmp(said, "/complete"))
+		return (totals()->incomplete >> counter & 1) == (said[1] == 'i');
+	if (!strcmp(said, "/at_maximum"))
+		return total->at_maximum >> counter & 1;
+	if (!strcmp(said, "/odd"))
+		return total->odd_values >> counter & 1;
+	assert_non_null(value);
+	if (value == said)
+		return unknown ? !(total->present >> counter & 1)
+			       : total->present >> counter & 1 &&
+					 counter_value(total, counter) ==
+						 strtoull(value + 1, NULL, 0);
+	rate = rate_of(counter, said[1] == 's' ? MAD_RATE_LATEST : MAD_RATE_MEAN);
+	return unknown ? isnan(rate) : rate == strtod(value + 1, NULL);
 }
 
-TEST(a_counter_from_another_attribute_begins_again)
+static bool is_true(const char *word)
 {
-	reading.rcv_bytes = UINT64_C(1) << 40;
-	reading.extended = MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES);
-	track();
-	reading.rcv_bytes = 1000;
-	reading.extended = 0;
-	assert_int_equal(track(), MAD_COUNTERS_CHANGED);
-	reading.rcv_bytes = 1500;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 500);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->resets, 0);
+	const char *rest;
+	unsigned counter = counter_of(word, &rest);
+	char text[100];
+
+	snprintf(text, sizeof(text),
+		 "backwards=%" PRIu64 " stuck=%" PRIu64 " impossible=%" PRIu64
+		 " wraps=%" PRIu64,
+		 totals()->backwards, totals()->stuck, totals()->impossible, totals()->wraps);
+	return counter < MAD_COUNTER_COUNT ? is_true_of(counter, rest)
+					   : strstr(text, word) != NULL;
 }
 
-#define RCV_BYTES MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES)
-
-TEST(an_odd_value_changes_nothing_and_the_next_reading_continues)
+/* The event that a word names; 0: none. */
+static int event_of(const char *word)
 {
-	reading.rcv_bytes = 1000;
-	track();
-	reading.rcv_bytes = UINT64_MAX;
-	reading.odd_values = RCV_BYTES;
-	reading.odd = MAD_COUNTERS_ODD_VALUE;
-	reading.symbol_errors = 5;
-	assert_int_equal(track(), MAD_COUNTERS_IMPOSSIBLE);
-	assert_int_equal(total()->rcv_bytes, 0);
-	assert_int_equal(total()->symbol_errors, 5);
-	assert_true(total()->odd_values == RCV_BYTES);
-	reading.rcv_bytes = 5000;
-	reading.odd_values = 0;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 4000);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
-					      MAD_RATE_LATEST) == 2000);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->impossible, 1);
+	static const char *const events[] = {"RESET",   "RESTARTED",  "BACKWARDS", "STUCK",
+					     "CHANGED", "IMPOSSIBLE", "REPLACED",  "WRAPPED"};
+
+	for (unsigned i = 0; i < sizeof(events) / sizeof(*events); i++)
+		if (!strcmp(word, events[i]))
+			return 1 << i;
+	return strcmp(word, "REFUSED") ? 0 : -EINVAL;
 }
 
-TEST(an_odd_value_does_not_begin_a_counter)
+static void follow(const char *line)
 {
-	reading.rcv_bytes = UINT64_MAX;
-	reading.odd_values = RCV_BYTES;
-	assert_int_equal(track(), MAD_COUNTERS_IMPOSSIBLE);
-	reading.rcv_bytes = 100;
-	reading.odd_values = 0;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 0);
-	reading.rcv_bytes = 300;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 200);
+	char words[200], *rest = words, *word;
+	int events = 0, expected = 0;
+	bool is_tracked = false;
+
+	snprintf(words, sizeof(words), "%s ->", line);
+	reading.time_us += 1000000;
+	while ((word = strtok_r(rest, " ", &rest))) {
+		if (!strcmp(word, "->")) {
+			events = is_tracked ? events : track();
+			is_tracked = true;
+		} else if (!is_tracked) {
+			set(word);
+		} else if (event_of(word)) {
+			expected |= event_of(word);
+		} else if (!is_true(word)) {
+			fail_msg("%s: %s is not true", line, word);
+		}
+	}
+	if (events != expected)
+		fail_msg("%s: events %d instead of %d", line, events, expected);
 }
 
-TEST(a_growth_that_no_link_can_count_is_ignored)
+static void follow_history(const void *row)
 {
-	reading.rcv_bytes = UINT64_C(1) << 60;
-	track();
-	/* higher, and lower, but too high for a reset */
-	reading.rcv_bytes = UINT64_C(1) << 61;
-	assert_int_equal(track(), MAD_COUNTERS_IMPOSSIBLE);
-	reading.rcv_bytes = UINT64_C(1) << 59;
-	assert_int_equal(track(), MAD_COUNTERS_IMPOSSIBLE);
-	assert_int_equal(total()->rcv_bytes, 0);
-	reading.rcv_bytes = (UINT64_C(1) << 60) + 3000;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 3000);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
-					      MAD_RATE_LATEST) == 1000);
-	/* as much as a link may count in a second and the slack */
-	reading.rcv_bytes += UINT64_C(2000000999999);
-	assert_int_equal(track(), 0);
-	reading.rcv_bytes += UINT64_C(2000001000000);
-	assert_int_equal(track(), MAD_COUNTERS_IMPOSSIBLE);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->impossible, 3);
+	const struct history_row *history = row;
+
+	for (const char *const *line = history->lines; *line; line++)
+		follow(*line);
 }
 
-TEST(impossible_values_that_continue_are_of_another_port)
+TEST_ROWS(follow_history, histories);
+
+#define RANGE (UINT64_C(1) << 32) /* of packets, and of bytes divided by 4 */
+
+TEST(a_fall_is_a_wrap_if_bytes_and_packets_agree)
 {
-	reading.rcv_bytes = 1000;
-	track();
-	reading.rcv_bytes = UINT64_C(1) << 60;
-	assert_int_equal(track(), MAD_COUNTERS_IMPOSSIBLE);
-	reading.rcv_bytes += 500;
-	assert_int_equal(track(), MAD_COUNTERS_REPLACED);
-	assert_int_equal(total()->rcv_bytes, 0);
-	reading.rcv_bytes += 70;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 70);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
-					      MAD_RATE_LATEST) == 70);
+	static const struct {
+		uint64_t bytes, packets, more_bytes, more_packets;
+		int events;
+	} falls[] = {
+		{4000, RANGE - 100, 1000 * 24, 1000, MAD_COUNTERS_WRAPPED},
+		{4000, RANGE - 100, 1000 * 24 - 1, 1000, MAD_COUNTERS_RESET},
+		{4000, RANGE - 100, 1001 * 4224 - 1, 1000, MAD_COUNTERS_WRAPPED},
+		{4000, RANGE - 100, 1001 * 4224, 1000, MAD_COUNTERS_RESET},
+		{4 * (RANGE - 1000000), 5000, 4096000, 968, MAD_COUNTERS_RESET},
+		{4 * (RANGE - 1000000), 5000, 4096000, 969, MAD_COUNTERS_WRAPPED},
+		{4 * (RANGE - 1000000), 5000, 4096000, 170666, MAD_COUNTERS_WRAPPED},
+		{4 * (RANGE - 1000000), 5000, 4096000, 170667, MAD_COUNTERS_RESET},
+		{4 * (RANGE - 100), 5000, 800, 0, MAD_COUNTERS_RESET},
+		/* by more than half of the range; the packets fall, too */
+		{4 * (RANGE - 1000000), 5000, 2 * RANGE + 4000000, 3000000, MAD_COUNTERS_RESET},
+		{4 * (RANGE - 1000000), 5000, 4096000, RANGE - 3000, MAD_COUNTERS_RESET},
+	};
+
+	for (size_t i = 0; i < sizeof(falls) / sizeof(*falls); i++) {
+		begin(0);
+		reading.symbol_errors = 3; /* a restart would reset them */
+		reading.rcv_bytes = falls[i].bytes;
+		reading.rcv_packets = falls[i].packets;
+		track();
+		reading.time_us += 1000000;
+		reading.rcv_bytes = (falls[i].bytes + falls[i].more_bytes) % (4 * RANGE);
+		reading.rcv_packets = (falls[i].packets + falls[i].more_packets) % RANGE;
+		assert_int_equal(track(), falls[i].events);
+	}
 }
 
 /* --- a model of a port, with random events --------------------------------------- */
 
-#define RANGE        (UINT64_C(1) << 32)
-#define MODEL_ROUNDS 200
-#define MODEL_STEPS  300
-
 /* Traffic, of 64 bits or of 32 bits that wrap, and errors that stop at their maximum. */
-static const enum mad_counter model_counters[] = {
-	MAD_COUNTER_XMIT_BYTES,  MAD_COUNTER_RCV_BYTES,     MAD_COUNTER_XMIT_PACKETS,
-	MAD_COUNTER_RCV_PACKETS, MAD_COUNTER_SYMBOL_ERRORS, MAD_COUNTER_LINK_DOWNED,
-	MAD_COUNTER_RCV_ERRORS,
+enum {
+	BYTES,
+	PACKETS,
+	SYMBOLS,
+	DOWNED,
+	MODELLED
 };
-#define MODEL_COUNTERS (sizeof(model_counters) / sizeof(*model_counters))
-#define MODEL_TRAFFIC  4 /* of these */
-#define MODEL_PACKETS  2 /* the first of these that counts packets */
+static const enum mad_counter modelled[] = {MAD_COUNTER_RCV_BYTES, MAD_COUNTER_RCV_PACKETS,
+					    MAD_COUNTER_SYMBOL_ERRORS, MAD_COUNTER_LINK_DOWNED};
 
-static struct model {
-	struct {
-		uint64_t device;     /* what the node has in its counter */
-		uint64_t truth;      /* events since the beginning */
-		uint64_t first_true; /* in the first reading */
-		uint64_t first;      /* likewise, the device's value */
+static struct {
+	bool from_device, wraps;
+	uint64_t packet_size;
+	bool has_restarted; /* all counters fell at once, of any attribute */
+	struct model {
+		uint64_t maximum;
+		uint64_t device; /* what the node has in its counter */
+		uint64_t truth;  /* what its total should be, once it has begun */
 		uint64_t total;
 		uint64_t latest; /* the value of the latest reading that has it */
 		bool was_reset;  /* since then */
@@ -425,193 +514,136 @@ static struct model {
 		bool is_lossy;   /* a reset, or the maximum: events may be lost */
 		bool has_begun;  /* in a reading */
 		bool is_wild;    /* the latest value was far off: two might agree */
-	} counters[MODEL_COUNTERS];
-	bool has_restarted; /* all counters fell at once, of any attribute */
+		bool is_read;    /* the reading has it, and no odd value */
+	} counters[MODELLED];
 } model;
-
-static bool model_from_device, model_wraps;
-static uint64_t model_size; /* of each packet */
 
 static uint64_t below(uint64_t limit)
 {
 	return ((uint64_t)random() << 31 ^ (uint64_t)random()) % limit;
 }
 
-static uint64_t maximum_of(size_t counter)
-{
-	return counter < MODEL_TRAFFIC
-		       ? UINT64_MAX
-		       : (UINT64_C(1) << mad_counters_info(model_counters[counter])->bits) - 1;
-}
-
 static void model_begin(void)
 {
-	mad_counters_tracker_free(tracker);
-	model_from_device = below(2);
-	tracker = mad_counters_tracker_create(model_from_device ? MAD_COUNTERS_FROM_DEVICE : 0);
-	assert_non_null(tracker);
+	struct model *counters = model.counters;
+
 	memset(&model, 0, sizeof(model));
-	reading = (struct mad_counters){.size = sizeof(reading), .time_us = 1};
-	model_wraps = below(2);
-	model_size = 32 + below(4000);
-	reading.extended = model_wraps ? 0 : MAD_COUNTERS_TRAFFIC;
-	for (size_t i = 0; i < MODEL_COUNTERS; i++)
-		model.counters[i].device = below(2) ? below(maximum_of(i) / 8) : 0;
-	for (size_t i = 0; model_wraps && i < MODEL_PACKETS; i++) {
-		model.counters[i + MODEL_PACKETS].device = below(4 * RANGE / model_size);
-		model.counters[i].device =
-			model.counters[i + MODEL_PACKETS].device * model_size;
-	}
+	model.from_device = below(2);
+	model.wraps = below(2);
+	model.packet_size = 32 + below(4000);
+	begin(model.from_device ? MAD_COUNTERS_FROM_DEVICE : 0);
+	reading.extended = model.wraps ? 0 : MAD_COUNTERS_TRAFFIC;
+	counters[BYTES].maximum = model.wraps ? 4 * RANGE - 1 : UINT64_MAX;
+	counters[PACKETS].maximum = model.wraps ? RANGE - 1 : UINT64_MAX;
+	counters[SYMBOLS].maximum = UINT16_MAX;
+	counters[DOWNED].maximum = UINT8_MAX;
+	for (unsigned i = BYTES; i < MODELLED; i++)
+		counters[i].device =
+			below(2) * below(counters[i].maximum / (model.wraps ? 1 : 8));
+	counters[PACKETS].device = counters[BYTES].device / model.packet_size;
+	counters[BYTES].device = counters[PACKETS].device * model.packet_size;
 }
 
-/* Packets come, far less than a counter of 32 bits can count until the next reading. */
-static void model_grow_until_wrap(void)
-{
-	for (size_t i = 0; i < MODEL_PACKETS; i++) {
-		uint64_t packets = below(3) ? below(4 * RANGE / 64 / model_size) : 0;
-		size_t other = i + MODEL_PACKETS;
-
-		model.counters[i].truth += packets * model_size;
-		model.counters[i].device += packets * model_size;
-		model.counters[i].device %= 4 * RANGE;
-		model.counters[other].truth += packets;
-		model.counters[other].device += packets;
-		model.counters[other].device %= RANGE;
-	}
-}
-
-/* Time passes, and events come: none, a few, or many. */
+/* Time passes, and events come: none, a few, or many, but fewer than are possible. */
 static void model_grow(void)
 {
 	uint64_t us = 1 + below(below(2) ? 10000 : 10000000);
+	uint64_t most = (model.wraps ? RANGE / 4 : us * 300000) / model.packet_size + 1;
+	uint64_t packets = below(2) ? below(below(3) ? most / 1000 + 1 : most) : 0;
 
 	reading.time_us += us;
-	if (model_wraps)
-		model_grow_until_wrap();
-	for (size_t i = model_wraps ? MODEL_TRAFFIC : 0; i < MODEL_COUNTERS; i++) {
-		uint64_t most = i < MODEL_TRAFFIC ? us * 300000 : 40, room;
-		uint64_t events = below(3) ? below(below(3) ? most / 1000 + 1 : most) : 0;
+	for (unsigned i = 0; i < MODELLED; i++) {
+		struct model *each = &model.counters[i];
+		uint64_t room = each->maximum - each->device;
+		uint64_t events = i == BYTES     ? packets * model.packet_size
+				  : i == PACKETS ? packets
+						 : below(3) * below(40);
 
-		room = maximum_of(i) - model.counters[i].device;
-		model.counters[i].truth += events;
-		model.counters[i].device += events < room ? events : room;
-		if (events >= room)
-			model.counters[i].is_lossy = true;
+		each->truth += events;
+		if (i <= PACKETS && model.wraps) {
+			each->device = (each->device + events) & each->maximum;
+			continue;
+		}
+		each->device += events < room ? events : room;
+		each->is_lossy |= events >= room;
 	}
 }
 
 /* Another program resets all counters or the errors, or the node restarts. */
 static void model_reset(void)
 {
-	for (size_t i = below(2) ? 0 : MODEL_TRAFFIC; i < MODEL_COUNTERS; i++) {
+	for (unsigned i = below(2) ? BYTES : SYMBOLS; i < MODELLED; i++) {
 		model.counters[i].device = 0;
 		model.counters[i].is_lossy = true;
 		model.counters[i].was_reset = model.counters[i].is_untold = true;
 	}
 }
 
-static bool is_of_one_attribute(size_t a, size_t b)
-{
-	return model_wraps || (a < MODEL_TRAFFIC) == (b < MODEL_TRAFFIC);
-}
-
 /* A counter that is much lower tells of a reset of all counters of its attribute. */
-static void model_tell(size_t counter)
+static void model_tell(unsigned counter)
 {
-	uint64_t now = model.counters[counter].device, before = model.counters[counter].latest;
+	struct model *each = &model.counters[counter];
+	uint64_t now = each->device, before = each->latest;
 
-	if (model.counters[counter].was_reset && now < before && before - now >= before / 16)
-		for (size_t i = 0; i < MODEL_COUNTERS; i++)
-			if (is_of_one_attribute(i, counter))
+	if (each->was_reset && now < before && before - now >= before / 16)
+		for (unsigned i = 0; i < MODELLED; i++)
+			if (model.wraps || (i <= PACKETS) == (counter <= PACKETS))
 				model.counters[i].is_untold = false;
-	model.counters[counter].latest = now;
-	model.counters[counter].was_reset = false;
+	each->latest = now;
+	each->was_reset = false;
 }
 
-/* Whether the reading has a value of the counter that is not odd. */
-static bool model_read(size_t counter)
+/* The reading lacks the counter, or has an odd or impossible value, or what the device has. */
+static void model_read(unsigned counter)
 {
-	enum mad_counter number = model_counters[counter];
-	uint64_t *value = counter_in(&reading, number);
-	bool was_wild = model.counters[counter].is_wild;
+	struct model *each = &model.counters[counter];
+	uint64_t bit = MAD_COUNTER_BIT(modelled[counter]);
+	uint64_t *value = counter_in(&reading, modelled[counter]);
+	bool was_wild = each->is_wild;
 
-	model.counters[counter].is_wild = false;
-	*value = model.counters[counter].device;
+	each->is_wild = each->is_read = false;
+	*value = 0;
 	if (!below(10))
-		return false;
-	reading.present |= MAD_COUNTER_BIT(number);
-	if (*value == maximum_of(counter))
-		reading.at_maximum |= MAD_COUNTER_BIT(number);
+		return;
+	*value = each->device;
+	reading.present |= bit;
+	if (*value == each->maximum)
+		reading.at_maximum |= bit;
 	if (!below(20)) {
-		*value = below(2) ? UINT64_MAX : below(1000);
-		reading.odd_values |= MAD_COUNTER_BIT(number);
-		reading.odd = MAD_COUNTERS_ODD_VALUE;
-	} else if (model.counters[counter].has_begun && !was_wild && !below(20)) {
+		*value = UINT64_MAX;
+		reading.odd_values |= bit;
+	} else if (each->has_begun && !was_wild && !below(20)) {
 		/* higher or lower by more than is possible in hours */
 		*value = *value >> 50 && below(2) ? *value / 4 : *value + (UINT64_C(1) << 62);
-		model.counters[counter].is_wild = true;
+		each->is_wild = true;
 	} else {
-		return true;
+		each->is_read = true;
 	}
-	return false;
 }
 
-static void model_judge(size_t counter, bool is_read, bool has_begun)
+static void model_judge(unsigned counter)
 {
-	uint64_t now = mad_counters_value(total(), model_counters[counter], NULL);
-	uint64_t before = model.counters[counter].total, most;
-	bool is_incomplete =
-		mad_counters_tracker_totals(tracker)->incomplete >> model_counters[counter] & 1;
+	struct model *each = &model.counters[counter];
+	uint64_t now = counter_value(&totals()->total, modelled[counter]);
+	bool is_incomplete = totals()->incomplete >> modelled[counter] & 1;
 
+	if (each->is_read && !each->has_begun) {
+		each->truth = model.from_device ? each->device : 0;
+		each->total = now;
+	}
+	each->has_begun |= each->is_read;
 	/* only a wrap of a counter whose other one was not read looks like a reset */
-	assert_true(model_wraps || model.counters[counter].is_lossy || model.has_restarted ||
-		    !is_incomplete);
-	most = model.counters[counter].first + model.counters[counter].truth -
-	       model.counters[counter].first_true;
-	model.counters[counter].total = now;
-	assert_true(now >= before);
-	assert_true(now <= most);
-	if (!is_read) {
-		assert_true(now == before);
-		assert_true(isnan(mad_counters_tracker_rate(tracker, model_counters[counter],
-							    MAD_RATE_LATEST)));
-	} else if (has_begun && !is_incomplete) {
-		assert_true(now == most || model.counters[counter].is_untold);
+	assert_true(model.wraps || each->is_lossy || model.has_restarted || !is_incomplete);
+	assert_true(now >= each->total);
+	if (each->has_begun)
+		assert_true(now <= each->truth);
+	if (!each->is_read) {
+		assert_true(now == each->total);
+		assert_true(isnan(rate_of(modelled[counter], MAD_RATE_LATEST)));
+	} else if (!is_incomplete) {
+		assert_true(now == each->truth || each->is_untold);
 	}
-}
-
-static void model_step(void)
-{
-	bool is_read[MODEL_COUNTERS], has_begun[MODEL_COUNTERS];
-	int events;
-
-	model_grow();
-	if (!below(15))
-		model_reset();
-	reading.present = reading.odd_values = reading.at_maximum = reading.odd = 0;
-	for (size_t i = 0; i < MODEL_COUNTERS; i++)
-		is_read[i] = model_read(i);
-	if (!reading.present) {
-		assert_int_equal(mad_counters_tracker_add(tracker, &reading), -EINVAL);
-		return;
-	}
-	events = mad_counters_tracker_add(tracker, &reading);
-	assert_true(events >= 0);
-	model.has_restarted |= events & MAD_COUNTERS_RESTARTED;
-	for (size_t i = 0; i < MODEL_COUNTERS; i++)
-		if (is_read[i])
-			model_tell(i);
-	for (size_t i = 0; i < MODEL_COUNTERS; i++) {
-		has_begun[i] = model.counters[i].has_begun;
-		if (is_read[i] && !has_begun[i]) {
-			model.counters[i].first_true = model.counters[i].truth;
-			if (model_from_device)
-				model.counters[i].total = model.counters[i].first =
-					model.counters[i].device;
-			model.counters[i].has_begun = true;
-		}
-		model_judge(i, is_read[i], has_begun[i]);
-	}
+	each->total = now;
 }
 
 TEST(totals_are_never_more_than_what_happened_nor_less_without_a_mark)
@@ -619,415 +651,151 @@ TEST(totals_are_never_more_than_what_happened_nor_less_without_a_mark)
 	uint64_t wraps = 0;
 
 	srandom(test_seed());
-	for (int round = 0; round < MODEL_ROUNDS; round++) {
+	for (int round = 0; round < 200; round++) {
 		model_begin();
-		for (int step = 0; step < MODEL_STEPS; step++)
-			model_step();
-		wraps += mad_counters_tracker_totals(tracker)->wraps;
+		for (int step = 0; step < 300; step++) {
+			int events;
+
+			model_grow();
+			if (!below(15))
+				model_reset();
+			reading.present = reading.odd_values = reading.at_maximum = 0;
+			for (unsigned i = 0; i < MODELLED; i++)
+				model_read(i);
+			events = track();
+			assert_int_equal(events < 0, !reading.present);
+			if (events < 0)
+				continue;
+			model.has_restarted |= (events & MAD_COUNTERS_RESTARTED) != 0;
+			for (unsigned i = 0; i < MODELLED; i++)
+				if (model.counters[i].is_read)
+					model_tell(i);
+			for (unsigned i = 0; i < MODELLED; i++)
+				model_judge(i);
+		}
+		wraps += totals()->wraps;
 	}
 	assert_true(wraps > 0);
 }
 
-/* --- wraps, and other nodes and ports --------------------------------------------- */
+/* --- few bytes -------------------------------------------------------------------- */
 
-TEST(bytes_that_wrap_are_no_reset)
+/* A number of any size. */
+static uint64_t any_number(void)
 {
-	reading.rcv_bytes = 4 * (RANGE - 1000000);
-	reading.rcv_packets = 5000;
-	reading.symbol_errors = 3;
-	track();
-	/* 2,000 packets of 2,048 bytes, and a little more than 4,000,000 bytes */
-	reading.rcv_bytes = 96000;
-	reading.rcv_packets = 7000;
-	assert_int_equal(track(), MAD_COUNTERS_WRAPPED);
-	assert_int_equal(total()->rcv_bytes, 4096000);
-	assert_int_equal(total()->rcv_packets, 2000);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES,
-					      MAD_RATE_LATEST) == 4096000);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->wraps, 1);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->resets, 0);
-	assert_true(mad_counters_tracker_totals(tracker)->incomplete == 0);
-	reading.rcv_bytes += 500;
-	assert_int_equal(track(), 0);
-	assert_int_equal(total()->rcv_bytes, 4096500);
+	return (below(UINT64_MAX) << 2 ^ below(UINT64_MAX)) >> below(64);
 }
 
-TEST(packets_that_wrap_are_no_reset)
+/* Members that are 0, grow, fall a little, jump, or have an impossible value. */
+static void change_reading(void)
 {
-	reading.xmit_bytes = 1000000;
-	reading.xmit_packets = RANGE - 100;
-	track();
-	reading.xmit_bytes = 2000000;
-	reading.xmit_packets = 900;
-	assert_int_equal(track(), MAD_COUNTERS_WRAPPED);
-	assert_int_equal(total()->xmit_packets, 1000);
-	assert_int_equal(total()->xmit_bytes, 1000000);
+	reading.present = (below(2) ? MAD_COUNTERS_DEFAULT : any_number() & MAD_COUNTERS_ALL) |
+			  MAD_COUNTER_BIT(below(MAD_COUNTER_COUNT));
+	reading.extended = below(5) ? reading.extended : any_number();
+	reading.at_maximum = any_number() & reading.present;
+	reading.odd_values = any_number() & any_number() & reading.present;
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
+		uint64_t *value = counter_in(&reading, i);
+		const uint64_t changed[] = {*value,
+					    *value,
+					    add_counts(*value, below(1000000)),
+					    *value - *value / 100,
+					    0,
+					    any_number()};
+
+		if (!(reading.present & MAD_COUNTER_BIT(i)))
+			*value = 0;
+		else if (reading.odd_values & MAD_COUNTER_BIT(i))
+			*value = UINT64_MAX;
+		else
+			*value = changed[below(sizeof(changed) / sizeof(*changed))];
+	}
+	if (!below(10))
+		reading.capability_mask = (uint32_t)any_number();
+	if (!below(10))
+		reading.capability_mask2 = (uint32_t)any_number();
+	reading.requests = (uint32_t)below(5);
+	reading.odd = (uint32_t)below(8);
+	reading.time_us += 1000 + any_number() % 1000000000;
+	for (unsigned i = 0; i < COUNTER_SOURCES; i++)
+		reading.response_us[i] = below(2) ? reading.time_us - below(1000) : 0;
 }
 
-TEST(packets_that_fall_with_other_bytes_are_reset)
+TEST(a_packed_tracker_is_the_same_after_random_readings)
 {
-	static const struct {
-		uint64_t bytes;
-		int events;
-	} cases[] = {
-		{1000 * 24, MAD_COUNTERS_WRAPPED},
-		{1000 * 24 - 1, MAD_COUNTERS_RESET},
-		{UINT64_C(1001) * 4224 - 1, MAD_COUNTERS_WRAPPED},
-		{UINT64_C(1001) * 4224, MAD_COUNTERS_RESET},
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		reading.xmit_bytes += 4000;
-		reading.xmit_packets = RANGE - 100;
-		mad_counters_tracker_replace(tracker);
-		track();
-		reading.xmit_bytes += cases[i].bytes;
-		reading.xmit_packets = 900;
-		assert_int_equal(track(), cases[i].events);
+	srandom(test_seed());
+	for (int round = 0; round < 300; round++) {
+		begin(round % 2 ? MAD_COUNTERS_FROM_DEVICE : 0);
+		for (int step = 0; step < 60; step++) {
+			change_reading();
+			assert_true(track() >= 0);
+			if (!below(20))
+				replace();
+		}
 	}
 }
 
-/* What the tracker says about bytes near the maximum that fall. */
-static int fall_to(uint64_t bytes, uint64_t packets)
+TEST(the_largest_numbers_have_room)
 {
-	mad_counters_tracker_free(tracker);
-	tracker = mad_counters_tracker_create(0);
-	reading.rcv_bytes = 4 * (RANGE - 1000000);
-	reading.rcv_packets = 5000;
-	reading.symbol_errors = 3;
-	track();
-	reading.rcv_bytes = bytes;
-	reading.rcv_packets = packets;
-	return track();
-}
+	const struct packed_base base = {.time_us = 1000000};
+	uint8_t bytes[PACKED_MAX];
 
-TEST(bytes_that_fall_otherwise_are_reset)
-{
-	/* the packets were reset, too; too few, none, or too many for the bytes */
-	assert_int_equal(fall_to(96000, 2000), MAD_COUNTERS_RESET);
-	assert_int_equal(fall_to(96000, 5000 + 968), MAD_COUNTERS_RESET);
-	assert_int_equal(fall_to(96000, 5000 + 969), MAD_COUNTERS_WRAPPED);
-	assert_int_equal(fall_to(96000, 5000), MAD_COUNTERS_RESET);
-	assert_int_equal(fall_to(96000, 5000 + 170666), MAD_COUNTERS_WRAPPED);
-	assert_int_equal(fall_to(96000, 5000 + 170667), MAD_COUNTERS_RESET);
-	/* by more than half of the range */
-	assert_int_equal(fall_to(4 * (RANGE / 2), 5000 + 3000000), MAD_COUNTERS_RESET);
-	/* a few bytes without a packet */
-	reading.rcv_bytes = 4 * (RANGE - 100);
-	track();
-	reading.rcv_bytes = 400;
-	assert_int_equal(track(), MAD_COUNTERS_RESET);
-	/* 64 bits do not wrap */
-	reading.extended = MAD_COUNTERS_TRAFFIC;
-	assert_int_equal(fall_to(96000, 7000), MAD_COUNTERS_RESET);
-	reading.extended = 0;
-	/* a node without a counter of packets tells nothing */
-	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_RCV_PACKETS);
-	assert_int_equal(fall_to(96000, 7000), MAD_COUNTERS_RESET);
-}
+	memset(&packed, 0xaa, sizeof(packed));
+	memset(&reading, 0xaa, sizeof(reading));
+	packed.from_device = false;
+	packed.known = packed.odd = packed.seen = MAD_COUNTERS_ALL;
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
+		struct history *history = &packed.counters[i];
 
-TEST(packets_of_an_earlier_response_do_not_tell_of_a_wrap)
-{
-	reading.rcv_bytes = 4 * (RANGE - 1000000);
-	reading.rcv_packets = 5000;
-	reading.symbol_errors = 3;
-	track();
-	reading.present &= ~RCV_BYTES;
-	reading.rcv_packets = 100;
-	track();
-	reading.present |= RCV_BYTES;
-	reading.rcv_bytes = 96000;
-	reading.rcv_packets = 2100;
-	assert_int_equal(track(), MAD_COUNTERS_RESET);
-	assert_int_equal(total()->rcv_bytes, 96000);
-}
-
-TEST(a_counter_that_stood_at_its_maximum_does_not_wrap)
-{
-	reading.rcv_bytes = 4 * (RANGE - 1);
-	reading.rcv_packets = 5000;
-	reading.at_maximum = RCV_BYTES;
-	track();
-	reading.rcv_bytes = 96000;
-	reading.rcv_packets = 5100;
-	reading.at_maximum = 0;
-	assert_int_equal(track(), MAD_COUNTERS_RESET);
-	assert_int_equal(total()->rcv_bytes, 96000);
-}
-
-static void expect_replaced(void)
-{
-	uint64_t before = total()->rcv_bytes;
-
-	reading.rcv_bytes += 1000;
-	assert_int_equal(track(), MAD_COUNTERS_REPLACED);
-	assert_true(total()->rcv_bytes == before);
-	assert_true(isnan(
-		mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_LATEST)));
-	assert_true(mad_counters_tracker_totals(tracker)->incomplete & RCV_BYTES);
-	reading.rcv_bytes += 50;
-	assert_int_equal(track(), 0);
-	assert_true(total()->rcv_bytes == before + 50);
-}
-
-TEST(another_node_or_port_begins_again)
-{
-	reading.rcv_bytes = 100;
-	reading.capability_mask = MAD_PMA_XMIT_WAIT;
-	track();
-	mad_counters_tracker_replace(tracker);
-	expect_replaced();
-	reading.port = 4;
-	expect_replaced();
-	reading.capability_mask = MAD_PMA_XMIT_WAIT | MAD_PMA_QP1_DROPPED;
-	expect_replaced();
-	reading.capability_mask2 = MAD_PMA2_ADDITIONAL_EXTENDED;
-	expect_replaced();
-	assert_int_equal(mad_counters_tracker_totals(tracker)->replaced, 4);
-	/* a reading without ClassPortInfo is of the same node, and so is the next one */
-	reading.capability_mask = reading.capability_mask2 = 0;
-	assert_int_equal(track(), 0);
-	reading.capability_mask = MAD_PMA_XMIT_WAIT | MAD_PMA_QP1_DROPPED;
-	reading.capability_mask2 = MAD_PMA2_ADDITIONAL_EXTENDED;
-	assert_int_equal(track(), 0);
-	/* it does not hide that the next one is of another */
-	reading.capability_mask = reading.capability_mask2 = 0;
-	assert_int_equal(track(), 0);
-	reading.capability_mask = MAD_PMA_XMIT_WAIT;
-	expect_replaced();
-	mad_counters_tracker_replace(NULL);
-}
-
-TEST(a_counter_that_the_first_reading_of_another_lacks_begins_later)
-{
-	reading.rcv_bytes = 100;
-	track();
-	mad_counters_tracker_replace(tracker);
-	reading.present &= ~RCV_BYTES;
-	assert_int_equal(track(), MAD_COUNTERS_REPLACED | MAD_COUNTERS_CHANGED);
-	reading.present |= RCV_BYTES;
-	reading.rcv_bytes = 5000;
-	track();
-	assert_int_equal(total()->rcv_bytes, 0);
-	reading.rcv_bytes = 5300;
-	track();
-	assert_int_equal(total()->rcv_bytes, 300);
-}
-
-/* --- known and unknown ----------------------------------------------------------- */
-
-static double rate_of(unsigned counter)
-{
-	return mad_counters_tracker_rate(tracker, counter, MAD_RATE_LATEST);
-}
-
-TEST(a_rate_that_is_0_is_not_one_that_is_unknown)
-{
-	reading.extended = MAD_COUNTERS_TRAFFIC;
-	reading.rcv_bytes = 1000;
-	reading.symbol_errors = 50;
-	track();
-	assert_true(isnan(rate_of(MAD_COUNTER_SYMBOL_ERRORS)));
-	track();
-	assert_true(rate_of(MAD_COUNTER_SYMBOL_ERRORS) == 0);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_SYMBOL_ERRORS,
-					      MAD_RATE_MEAN) == 0);
-	/* how many events came before the reset is not known */
-	reading.symbol_errors = 3;
-	track();
-	assert_true(isnan(rate_of(MAD_COUNTER_SYMBOL_ERRORS)));
-	assert_true(isnan(rate_of(MAD_COUNTER_RCV_ERRORS)));
-	assert_true(rate_of(MAD_COUNTER_RCV_BYTES) == 0);
-	track();
-	assert_true(rate_of(MAD_COUNTER_SYMBOL_ERRORS) == 0);
-	assert_true(rate_of(MAD_COUNTER_RCV_ERRORS) == 0);
-	/* nor how many a counter at its maximum misses */
-	reading.symbol_errors = 65535;
-	reading.at_maximum = MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
-	track();
-	assert_true(isnan(rate_of(MAD_COUNTER_SYMBOL_ERRORS)));
-	track();
-	assert_true(isnan(rate_of(MAD_COUNTER_SYMBOL_ERRORS)));
-	assert_true(rate_of(MAD_COUNTER_RCV_ERRORS) == 0);
-}
-
-TEST(the_rate_of_a_counter_that_fell_is_unknown_until_it_is_higher)
-{
-	reading.rcv_bytes = 100000;
-	track();
-	reading.rcv_bytes = 99000;
-	track();
-	assert_true(isnan(rate_of(MAD_COUNTER_RCV_BYTES)));
-	reading.rcv_bytes = 100010;
-	track();
-	assert_true(isnan(rate_of(MAD_COUNTER_RCV_BYTES)));
-	reading.rcv_bytes = 100030;
-	track();
-	assert_true(rate_of(MAD_COUNTER_RCV_BYTES) == 20);
-}
-
-TEST(a_total_that_may_be_too_low_is_incomplete)
-{
-	uint64_t incomplete = MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES) |
-			      MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
-
-	reading.extended = MAD_COUNTERS_TRAFFIC;
-	reading.rcv_bytes = 100000;
-	reading.xmit_bytes = 100000;
-	reading.rcv_errors = 50;
-	track();
-	track();
-	assert_true(mad_counters_tracker_totals(tracker)->incomplete == 0);
-	reading.xmit_bytes = 99000;
-	reading.symbol_errors = 65535;
-	reading.at_maximum = MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
-	track();
-	assert_true(mad_counters_tracker_totals(tracker)->incomplete == incomplete);
-	reading.rcv_errors = 2;
-	track();
-	incomplete |= TRAFFIC_AND_ERRORS & ~MAD_COUNTERS_TRAFFIC;
-	assert_true(mad_counters_tracker_totals(tracker)->incomplete == incomplete);
-	reading.extended &= ~RCV_BYTES;
-	track();
-	assert_true(mad_counters_tracker_totals(tracker)->incomplete & RCV_BYTES);
-}
-
-#define INCOMPLETE(counter) \
-	(mad_counters_tracker_totals(tracker)->incomplete & MAD_COUNTER_BIT(counter))
-
-TEST(a_reset_that_one_counter_tells_of_is_one_of_its_attribute)
-{
-	reading.extended = MAD_COUNTERS_TRAFFIC;
-	reading.rcv_bytes = 100000;
-	reading.rcv_errors = 50;
-	reading.symbol_errors = 2;
-	track();
-	/* PortCounters was reset; symbol errors are above their former value */
-	reading.rcv_bytes = 101000;
-	reading.rcv_errors = 1;
-	reading.symbol_errors = 7;
-	assert_int_equal(track(), MAD_COUNTERS_RESET);
-	assert_int_equal(total()->symbol_errors, 5);
-	assert_true(INCOMPLETE(MAD_COUNTER_SYMBOL_ERRORS));
-	assert_true(isnan(rate_of(MAD_COUNTER_SYMBOL_ERRORS)));
-	/* likewise a counter that was 0 */
-	assert_true(INCOMPLETE(MAD_COUNTER_LINK_DOWNED));
-	/* PortCountersExtended was not reset */
-	assert_false(INCOMPLETE(MAD_COUNTER_RCV_BYTES));
-	assert_true(rate_of(MAD_COUNTER_RCV_BYTES) == 1000);
-}
-
-TEST(a_reset_concerns_counters_that_the_reading_lacks)
-{
-	const uint64_t symbols = MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
-
-	reading.rcv_errors = 50;
-	reading.symbol_errors = 2;
-	track();
-	reading.rcv_errors = 1;
-	reading.present &= ~symbols;
-	track();
-	assert_true(INCOMPLETE(MAD_COUNTER_SYMBOL_ERRORS));
-	/* and those with an impossible value */
-	mad_counters_tracker_free(tracker);
-	tracker = mad_counters_tracker_create(0);
-	reading.present |= symbols;
-	reading.rcv_errors = 50;
-	track();
-	reading.rcv_errors = 1;
-	reading.symbol_errors = UINT64_MAX;
-	reading.odd_values = symbols;
-	track();
-	assert_true(INCOMPLETE(MAD_COUNTER_SYMBOL_ERRORS));
-}
-
-TEST(a_restart_concerns_all_attributes)
-{
-	reading.extended = MAD_COUNTERS_TRAFFIC;
-	reading.rcv_bytes = 100000;
-	track();
-	reading.rcv_bytes = 300;
-	reading.symbol_errors = 3;
-	assert_int_equal(track(), MAD_COUNTERS_RESTARTED);
-	assert_true(INCOMPLETE(MAD_COUNTER_SYMBOL_ERRORS));
-}
-
-TEST(totals_may_begin_at_the_value_of_the_device)
-{
-	mad_counters_tracker_free(tracker);
-	tracker = mad_counters_tracker_create(MAD_COUNTERS_FROM_DEVICE);
-	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
-	reading.rcv_bytes = 100000;
-	track();
-	assert_int_equal(total()->rcv_bytes, 100000);
-	assert_true(total()->present == reading.present);
-	assert_true(isnan(
-		mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN)));
-	reading.present = TRAFFIC_AND_ERRORS;
-	reading.rcv_bytes = 100500;
-	reading.symbol_errors = 7;
-	track();
-	assert_int_equal(total()->rcv_bytes, 100500);
-	assert_int_equal(total()->symbol_errors, 7);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES, MAD_RATE_MEAN) ==
-		    500);
-	/* after a restart, and from another attribute, the value of the device is not added
-	 * twice */
-	reading.rcv_bytes = 300;
-	reading.symbol_errors = 0;
-	assert_int_equal(track(), MAD_COUNTERS_RESTARTED);
-	assert_int_equal(total()->rcv_bytes, 100800);
-	reading.extended = RCV_BYTES;
-	reading.rcv_bytes = 4000;
-	track();
-	assert_int_equal(total()->rcv_bytes, 100800);
-}
-
-TEST(a_flag_of_a_tracker_that_is_unknown_is_refused)
-{
-	errno = 0;
-	assert_null(mad_counters_tracker_create(2));
-	assert_int_equal(errno, EINVAL);
-}
-
-TEST(a_total_stops_at_its_maximum)
-{
-	track();
-	for (int i = 0; i < 3; i++) {
-		reading.rcv_bytes = UINT64_MAX - 1;
-		reading.time_us += UINT64_C(1) << 45; /* a year */
-		track();
-		reading.rcv_bytes = 0;
-		track();
+		history->highest = history->latest ^ UINT64_MAX;
+		history->first_us = history->latest_us = history->grown_us =
+			i % 2 ? 1 : UINT64_MAX / 2;
 	}
-	assert_true(total()->rcv_bytes == UINT64_MAX);
+	assert_in_range(tracker_pack(&packed, &reading, &base, bytes), 1, PACKED_MAX);
 }
+
+TEST(counters_of_0_take_few_bytes)
+{
+	reading.present = MAD_COUNTERS_ERRORS;
+	reading.requests = 1;
+	for (int i = 0; i < 100; i++) {
+		reading.time_us += 30000000;
+		reading.response_us[SOURCE_BASIC] = reading.time_us;
+		assert_int_equal(track(), 0);
+		assert_in_range(packed_size, 1, i ? 48 : 24);
+	}
+}
+
+/* --- arguments -------------------------------------------------------------------- */
 
 TEST(what_cannot_be_added_is_refused)
 {
-	track();
-	reading.rcv_bytes = 50;
-	reading.time_us -= 1;
-	assert_int_equal(mad_counters_tracker_add(tracker, &reading), -EINVAL);
-	assert_int_equal(mad_counters_tracker_add(NULL, &reading), -EINVAL);
-	assert_int_equal(mad_counters_tracker_add(tracker, NULL), -EINVAL);
-	assert_int_equal(mad_counters_tracker_totals(tracker)->readings, 1);
-	assert_null(mad_counters_tracker_totals(NULL));
-	assert_true(isnan(mad_counters_tracker_rate(NULL, 0, MAD_RATE_LATEST)));
-	assert_true(isnan(mad_counters_tracker_rate(NULL, 0, MAD_RATE_MEAN)));
-	mad_counters_tracker_free(NULL);
-	fake_fail_malloc(1);
-	assert_null(mad_counters_tracker_create(0));
-	fake_fail_malloc(0);
-}
-
-/* A program that was compiled with fewer members has no counter beyond them. */
-TEST(a_smaller_reading_is_not_read_beyond_its_size)
-{
+	/* a program that was compiled with fewer members has none beyond them */
 	struct mad_counters *small = malloc(offsetof(struct mad_counters, present));
 
 	assert_non_null(small);
 	small->size = offsetof(struct mad_counters, present);
 	assert_int_equal(mad_counters_tracker_add(tracker, small), -EINVAL);
 	free(small);
+	/* a reading that failed */
+	reading = (struct mad_counters){.size = sizeof(reading), .port = 7, .odd = 1};
+	assert_int_equal(track(), -EINVAL);
+	begin(0);
+	assert_int_equal(track(), 0);
+	reading.rcv_bytes = 50;
+	reading.time_us -= 1;
+	assert_int_equal(track(), -EINVAL);
+	assert_int_equal(mad_counters_tracker_add(NULL, &reading), -EINVAL);
+	assert_int_equal(mad_counters_tracker_add(tracker, NULL), -EINVAL);
+	assert_null(mad_counters_tracker_totals(NULL));
+	for (enum mad_rate rate = MAD_RATE_LATEST; rate <= MAD_RATE_MEAN; rate++) {
+		assert_true(isnan(mad_counters_tracker_rate(NULL, 0, rate)));
+		assert_true(isnan(rate_of(MAD_COUNTER_COUNT, rate)));
+	}
+	mad_counters_tracker_replace(NULL);
+	mad_counters_tracker_free(NULL);
+	assert_fails_null(mad_counters_tracker_create(2), EINVAL);
+	fake_fail_malloc(1);
+	assert_null(mad_counters_tracker_create(0));
+	fake_fail_malloc(0);
 }
