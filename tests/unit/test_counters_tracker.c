@@ -52,6 +52,7 @@ static void pack_and_unpack(void)
 {
 	const struct packed_base base = {
 		.time_us = 1000000, .port = reading.port, .from_device = tracker->from_device};
+	struct mad_counters_tracker expected = *tracker;
 	struct mad_counters kept = reading, unpacked;
 	uint8_t bytes[PACKED_MAX];
 
@@ -62,8 +63,9 @@ static void pack_and_unpack(void)
 	tracker_unpack(&packed, &unpacked, &base, bytes);
 	/* impossible values of former readings have no meaning, and are not stored */
 	for_each_counter (i, MAD_COUNTERS_ALL & ~tracker->odd)
-		tracker->counters[i].odd = tracker->counters[i].odd_us = 0;
-	assert_memory_equal(&packed, tracker, sizeof(packed));
+		expected.counters[i].odd = expected.counters[i].odd_us = 0;
+	assert_memory_equal(&packed, &expected, sizeof(packed));
+	kept = reading;
 	kept.requests = kept.odd = 0;
 	assert_memory_equal(&unpacked, &kept, sizeof(kept));
 }
@@ -126,18 +128,14 @@ static const struct history_row {
 	const char *behaviour;
 	const char *lines[14];
 } histories[] = {
-	{"totals_begin_with_the_first_reading",
-	 {"rcv_bytes=1000 -> rcv_bytes=unknown", "rcv_bytes=5000 symbol_errors=3",
-	  "rcv_bytes=5500 -> rcv_bytes=4500 symbol_errors=3 link_downed=0"}},
 	{"totals_may_begin_at_the_value_of_the_device",
-	 {"from_device symbol_errors=none rcv_bytes=100000 -> rcv_bytes=100000 "
-	  "symbol_errors=unknown "
-	  "rcv_bytes/mean=unknown",
-	  "rcv_bytes=100500 symbol_errors=7 -> CHANGED rcv_bytes=100500 symbol_errors=7 "
-	  "rcv_bytes/mean=500",
+	 {"from_device symbol_errors=none rcv_bytes=100000",
+	  "-> rcv_bytes=100000 symbol_errors=unknown rcv_bytes/mean=0",
+	  "rcv_bytes=101000 symbol_errors=7 -> CHANGED rcv_bytes=101000 symbol_errors=7 "
+	  "rcv_bytes/mean=500 symbol_errors/mean=unknown",
 	  /* after a restart, and from another attribute, it is not added twice */
-	  "rcv_bytes=300 symbol_errors=0 -> RESTARTED rcv_bytes=100800",
-	  "extended rcv_bytes=4000 -> CHANGED rcv_bytes=100800"}},
+	  "rcv_bytes=300 symbol_errors=0 -> RESTARTED rcv_bytes=101300",
+	  "extended rcv_bytes=4000 -> CHANGED rcv_bytes=101300"}},
 	{"a_total_stops_at_its_maximum",
 	 {"", "rcv_bytes=0xfffffffffffffffe us=35000000000000", "rcv_bytes=0 -> RESTARTED",
 	  "rcv_bytes=0xfffffffffffffffe us=35000000000000 -> rcv_bytes=0xffffffffffffffff"}},
@@ -145,15 +143,16 @@ static const struct history_row {
 	{"rates_are_of_the_latest_interval_and_of_all",
 	 {"-> rcv_bytes/s=unknown rcv_bytes/mean=unknown", "rcv_bytes=5000",
 	  "rcv_bytes=6000 us=2000000 -> rcv_bytes/s=500 rcv_bytes/mean=2000",
-	  "rcv_bytes=7000 us=0 -> rcv_bytes/s=unknown"}},
+	  "rcv_bytes=9000 us=0 -> rcv_bytes/s=unknown",
+	  /* a reading without the counter: it increases within two seconds */
+	  "rcv_bytes=none -> CHANGED rcv_bytes/s=unknown rcv_bytes/mean=3000",
+	  "rcv_bytes=12000 -> rcv_bytes/s=1500"}},
 	{"a_rate_is_by_the_times_of_the_counters_responses",
 	 {"extended extended_us=1000000 basic_us=1700000",
 	  "rcv_bytes=4000007 symbol_errors=34 extended_us=5000007 basic_us=5100000 -> "
-	  "rcv_bytes/s=1000000 rcv_bytes/mean=1000000 symbol_errors/s=10"}},
-	{"the_mean_rate_of_a_counter_is_of_the_readings_that_have_it",
-	 {"rcv_bytes=none", "", "rcv_bytes=5000 -> CHANGED rcv_bytes/mean=unknown",
-	  "rcv_bytes=5800 -> rcv_bytes/mean=800",
-	  "rcv_bytes=none -> CHANGED rcv_bytes/mean=800"}},
+	  "rcv_bytes/s=1000000 rcv_bytes/mean=1000000 symbol_errors/s=10",
+	  /* this one was overtaken */
+	  "extended_us=5000006 basic_us=5200000 -> REFUSED"}},
 	{"a_rate_that_is_0_is_not_one_that_is_unknown",
 	 {"extended rcv_bytes=1000 symbol_errors=50 -> symbol_errors/s=unknown",
 	  "-> symbol_errors/s=0 symbol_errors/mean=0",
@@ -164,16 +163,6 @@ static const struct history_row {
 	  "symbol_errors=65535! -> STUCK symbol_errors/s=unknown",
 	  "-> symbol_errors/s=unknown rcv_errors/s=0"}},
 
-	{"a_reset_of_some_counters_is_somebody_elses",
-	 {"rcv_bytes=100000 symbol_errors=50",
-	  "rcv_bytes=101000 symbol_errors=2 -> RESET rcv_bytes=1000 symbol_errors=2"}},
-	{"a_restart_resets_all_counters",
-	 {"rcv_bytes=100000 symbol_errors=50",
-	  "rcv_bytes=700 symbol_errors=0 -> RESTARTED rcv_bytes=700 symbol_errors=0",
-	  "rcv_bytes=900 -> rcv_bytes=900"}},
-	{"a_restart_concerns_all_attributes",
-	 {"extended rcv_bytes=100000",
-	  "rcv_bytes=300 symbol_errors=3 -> RESTARTED symbol_errors/incomplete"}},
 	{"a_reset_that_one_counter_tells_of_is_one_of_its_attribute",
 	 {"extended rcv_bytes=100000 rcv_errors=50 symbol_errors=2",
 	  /* symbol errors are above their former value, link_downed was 0 */
@@ -183,9 +172,10 @@ static const struct history_row {
 	{"a_reset_concerns_counters_that_the_reading_lacks",
 	 {"extended rcv_bytes=5 rcv_errors=50 symbol_errors=2",
 	  "rcv_errors=1 symbol_errors=none -> RESET CHANGED symbol_errors/incomplete"}},
-	{"a_reset_concerns_counters_with_an_impossible_value",
-	 {"rcv_errors=50 symbol_errors=2",
-	  "rcv_errors=1 symbol_errors=odd -> RESTARTED IMPOSSIBLE symbol_errors/incomplete"}},
+	{"a_restart_concerns_all_attributes_and_impossible_values",
+	 {"extended rcv_bytes=100000",
+	  "rcv_bytes=300 rcv_errors=3 symbol_errors=odd -> RESTARTED IMPOSSIBLE rcv_bytes=300 "
+	  "rcv_errors/incomplete symbol_errors/incomplete"}},
 	{"a_total_that_may_be_too_low_is_incomplete",
 	 {"extended rcv_bytes=100000 xmit_bytes=100000 rcv_errors=50",
 	  "-> xmit_bytes/complete symbol_errors/complete",
@@ -207,10 +197,6 @@ static const struct history_row {
 	  /* it increases to the earlier value without an event */
 	  "", "rcv_bytes=99999 -> rcv_bytes=0", "rcv_bytes=100007 -> rcv_bytes=7",
 	  "rcv_bytes=99000 -> BACKWARDS", "rcv_bytes=300 -> RESTARTED rcv_bytes=307"}},
-	{"a_small_fall_beside_a_reset_is_no_reset",
-	 {"rcv_bytes=100000 symbol_errors=50 xmit_packets=4",
-	  "rcv_bytes=99000 symbol_errors=3 -> RESET BACKWARDS rcv_bytes=0 symbol_errors=3",
-	  "rcv_bytes=100005 -> rcv_bytes=5 backwards=1"}},
 	{"a_small_fall_of_all_that_was_not_reset_is_no_restart",
 	 {"xmit_bytes=1000000000000 symbol_errors=100",
 	  "xmit_bytes=999999999996 symbol_errors=0 -> RESET BACKWARDS xmit_bytes=0"}},
@@ -222,24 +208,12 @@ static const struct history_row {
 	  "symbol_errors=65535! -> symbol_errors=535 symbol_errors/at_maximum",
 	  /* another program resets it; lost counts are lost */
 	  "symbol_errors=5 -> RESTARTED symbol_errors=540 symbol_errors/at_maximum stuck=1"}},
-	{"a_reading_that_lacks_a_counter_leaves_it",
-	 {"rcv_bytes=1000", "rcv_bytes=none -> CHANGED",
-	  "rcv_bytes=4000 -> rcv_bytes=3000 rcv_bytes/s=1500"}},
-	{"a_counter_from_another_attribute_begins_again",
-	 {"extended rcv_bytes=0x10000000000", "basic rcv_bytes=1000 -> CHANGED",
-	  "rcv_bytes=1500 -> rcv_bytes=500"}},
-	{"a_reading_that_was_overtaken_is_refused",
-	 {"extended extended_us=1000000 basic_us=1700000",
-	  "rcv_bytes=5000 extended_us=900000 basic_us=1800000 -> REFUSED"}},
 
 	{"an_odd_value_changes_nothing_and_the_next_reading_continues",
 	 {"rcv_bytes=1000",
 	  "rcv_bytes=odd symbol_errors=5 -> IMPOSSIBLE rcv_bytes=unknown symbol_errors=5 "
 	  "rcv_bytes/odd",
 	  "rcv_bytes=5000 -> rcv_bytes=4000 rcv_bytes/s=2000 impossible=1"}},
-	{"an_odd_value_does_not_begin_a_counter",
-	 {"rcv_bytes=odd -> IMPOSSIBLE", "rcv_bytes=100 -> rcv_bytes=unknown",
-	  "rcv_bytes=300 -> rcv_bytes=200"}},
 	{"a_growth_that_no_link_can_count_is_ignored",
 	 {"rcv_bytes=0x1000000000000000",
 	  /* higher, and lower, but too high for a reset */
@@ -274,10 +248,6 @@ static const struct history_row {
 	  "rcv_bytes=96000 rcv_packets=7000 -> WRAPPED rcv_bytes=4096000 rcv_packets=2000 "
 	  "rcv_bytes/s=4096000 rcv_bytes/complete wraps=1",
 	  "rcv_bytes=+500 -> rcv_bytes=4096500"}},
-	{"packets_that_wrap_are_no_reset",
-	 {"xmit_bytes=1000000 xmit_packets=4294967196",
-	  "xmit_bytes=2000000 xmit_packets=900 -> WRAPPED xmit_packets=1000 "
-	  "xmit_bytes=1000000"}},
 	{"packets_of_an_earlier_response_do_not_tell_of_a_wrap",
 	 {"rcv_bytes=17175869184 rcv_packets=5000 symbol_errors=3",
 	  "rcv_bytes=none rcv_packets=100 -> RESET CHANGED",
@@ -285,9 +255,6 @@ static const struct history_row {
 	{"64_bits_do_not_wrap",
 	 {"extended rcv_bytes=17175869184 rcv_packets=5000 symbol_errors=3",
 	  "rcv_bytes=96000 rcv_packets=7000 -> RESET"}},
-	{"a_wrap_is_not_seen_without_a_counter_of_packets",
-	 {"rcv_bytes=17175869184 rcv_packets=none symbol_errors=3",
-	  "rcv_bytes=96000 -> RESET"}},
 	{"a_counter_that_stood_at_its_maximum_does_not_wrap",
 	 {"rcv_bytes=17179869180! rcv_packets=5000 -> STUCK",
 	  "rcv_bytes=96000 rcv_packets=5100 -> RESET rcv_bytes=96000"}},
@@ -395,14 +362,15 @@ static bool is_true(const char *word)
 {
 	const char *rest;
 	unsigned counter = counter_of(word, &rest);
-	char text[100];
+	char counts[120], padded[40];
 
-	snprintf(text, sizeof(text),
-		 "backwards=%" PRIu64 " stuck=%" PRIu64 " impossible=%" PRIu64
-		 " wraps=%" PRIu64,
+	snprintf(counts, sizeof(counts),
+		 " backwards=%" PRIu64 " stuck=%" PRIu64 " impossible=%" PRIu64
+		 " wraps=%" PRIu64 " ",
 		 totals()->backwards, totals()->stuck, totals()->impossible, totals()->wraps);
+	snprintf(padded, sizeof(padded), " %s ", word);
 	return counter < MAD_COUNTER_COUNT ? is_true_of(counter, rest)
-					   : strstr(text, word) != NULL;
+					   : strstr(counts, padded) != NULL;
 }
 
 /* The event that a word names; 0: none. */
@@ -476,12 +444,14 @@ TEST(a_fall_is_a_wrap_if_bytes_and_packets_agree)
 	for (size_t i = 0; i < sizeof(falls) / sizeof(*falls); i++) {
 		begin(0);
 		reading.symbol_errors = 3; /* a restart would reset them */
-		reading.rcv_bytes = falls[i].bytes;
-		reading.rcv_packets = falls[i].packets;
+		reading.rcv_bytes = reading.xmit_bytes = falls[i].bytes;
+		reading.rcv_packets = reading.xmit_packets = falls[i].packets;
 		track();
 		reading.time_us += 1000000;
-		reading.rcv_bytes = (falls[i].bytes + falls[i].more_bytes) % (4 * RANGE);
-		reading.rcv_packets = (falls[i].packets + falls[i].more_packets) % RANGE;
+		reading.rcv_bytes = reading.xmit_bytes =
+			(falls[i].bytes + falls[i].more_bytes) % (4 * RANGE);
+		reading.rcv_packets = reading.xmit_packets =
+			(falls[i].packets + falls[i].more_packets) % RANGE;
 		assert_int_equal(track(), falls[i].events);
 	}
 }
