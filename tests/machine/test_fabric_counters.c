@@ -812,125 +812,59 @@ TEST(without_memory_a_reading_ends)
 
 /* --- random histories ------------------------------------------------------------- */
 
-/* A port by NodeGUID and number: its latest reading, and the tracker of a single port. */
-static struct model_port {
-	uint64_t guid;
-	unsigned number;
-	struct mad_counters_tracker *tracker;
-	struct mad_counters reading;
-} model_ports[1000];
-static unsigned model_count, model_flags;
-static uint64_t next_guid;
-/* The nodes that are behind the LIDs of the devices. */
+#define NODES_KNOWN 9
+
+/* A node: its true counts, and what is to be expected of its ports. */
 static struct real_node {
-	uint64_t guid, counts[8];
-} real_nodes[NODES];
+	uint64_t guid;
+	struct real_port {
+		uint64_t count;
+		struct mad_counters reading; /* the latest one */
+		struct mad_counters_tracker *tracker;
+	} ports[6];
+} real_nodes[NODES_KNOWN];
+/* The nodes behind the LIDs of the devices; the others are in no fabric. */
+static struct real_node *places[NODES_KNOWN];
 
 static unsigned roll(long sides)
 {
 	return (unsigned)(random() % sides);
 }
 
-static struct model_port *model_port(uint64_t guid, unsigned number)
+static void forget(struct real_node *node, unsigned flags)
 {
-	struct model_port *each = model_ports;
-
-	while (each < model_ports + model_count &&
-	       (each->guid != guid || each->number != number))
-		each++;
-	if (each == model_ports + model_count) {
-		assert_true(++model_count < 1000);
-		*each = (struct model_port){.guid = guid,
-					    .number = number,
-					    .tracker =
-						    mad_counters_tracker_create(model_flags)};
-	}
-	return each;
-}
-
-static void model_forget(uint64_t guid)
-{
-	for (unsigned i = 0; i < model_count; i++)
-		if (model_ports[i].guid == guid || !guid) {
-			mad_counters_tracker_free(model_ports[i].tracker);
-			model_ports[i].tracker = mad_counters_tracker_create(model_flags);
-		}
-}
-
-/* The object has the same of a port as its tracker. */
-static void model_judge(struct model_port *each)
-{
-	const struct mad_fabric_counters_port *found =
-		mad_fabric_counters_find(counters, each->guid, each->number);
-	struct mad_counters_totals expected = *mad_counters_tracker_totals(each->tracker);
-
-	if (found)
-		assert_ptr_equal(found->port,
-				 mad_fabric_get_port(mad_fabric_find_guid(fabric, each->guid),
-						     each->number));
-	if (!expected.readings) {
-		assert_true(!found || !found->totals);
-		return;
-	}
-	expected.total.requests = found->totals->total.requests; /* no reading has it */
-	assert_memory_equal(found->totals, &expected, sizeof(expected));
-	assert_memory_equal(found->reading, &each->reading, sizeof(each->reading));
-	for (unsigned i = 0; i < 2 * MAD_COUNTER_COUNT; i++) {
-		double one = mad_counters_tracker_rate(each->tracker, i / 2, i % 2);
-		double other = mad_counters_tracker_rate(found->tracker, i / 2, i % 2);
-
-		assert_memory_equal(&one, &other, sizeof(one));
+	for (unsigned n = 0; n < 6; n++) {
+		mad_counters_tracker_free(node->ports[n].tracker);
+		node->ports[n].tracker = mad_counters_tracker_create(flags);
 	}
 }
 
-/* A port of the fabric after a reading. */
-static void model_read(unsigned node, unsigned number)
-{
-	const struct mad_fabric_counters_port *found = entry(node, number);
-	struct model_port *each = model_port(known[node].guid, number);
-	uint64_t count = real_nodes[node].counts[number];
-
-	if (!found || !found->is_latest)
-		return;
-	if (found->error) {
-		assert_true(found->error == -ETIMEDOUT || found->error == -ESTALE);
-		return;
-	}
-	assert_int_equal(real_nodes[node].guid, known[node].guid);
-	assert_int_equal(found->reading->rcv_bytes, 4 * count);
-	assert_int_equal(found->reading->symbol_errors, count & 0xffff);
-	assert_int_equal(mad_counters_tracker_add(each->tracker, found->reading),
-			 found->events);
-	each->reading = *found->reading;
-}
-
-/* Two nodes change places. */
+/* Two of the nodes at places 1 to 3, and of those in no fabric, change places. */
 static void exchange(void)
 {
-	unsigned one = 1 + roll(3), other = 1 + roll(3);
-	struct real_node node = real_nodes[one];
+	unsigned one = 1 + roll(7), other = 1 + roll(7);
+	struct real_node *node, **a = &places[one + (one > 3)];
+	struct real_node **b = &places[other + (other > 3)];
 
-	real_nodes[one] = real_nodes[other];
-	real_nodes[other] = node;
+	node = *a;
+	*a = *b;
+	*b = node;
 }
 
-/* Nodes count, are reset, replaced, absent and exchanged, also after the discovery. */
+/* Nodes count, are reset, come and go, are absent, and change places, also after a discovery.
+ */
 static void change_nodes(void)
 {
-	for (unsigned i = 0; i < NODES; i++) {
-		bool restarts = !roll(12);
+	for (unsigned i = 0; i < NODES_KNOWN; i++)
+		for (unsigned n = 1, restarts = !roll(12); n < 6; n++) {
+			uint64_t *count = &real_nodes[i].ports[n].count;
 
-		for (unsigned n = 1; n < 6; n++)
-			real_nodes[i].counts[n] =
-				restarts || !roll(12)
-					? roll(100)
-					: real_nodes[i].counts[n] + roll(2) * roll(50000);
-		if (i && i < 4 && !roll(8))
-			real_nodes[i].guid = next_guid++;
-	}
+			*count = restarts || !roll(12) ? roll(100)
+						       : *count + roll(2) * roll(50000);
+		}
 	exchange();
 	for (unsigned i = 0; i < NODES; i++) {
-		known[i].guid = real_nodes[i].guid;
+		known[i].guid = places[i]->guid;
 		known[i].absent = !roll(6);
 	}
 	known[0].ports = roll(4) ? 5 : 4;
@@ -939,17 +873,17 @@ static void change_nodes(void)
 		exchange();
 }
 
-/* The machine's devices are the nodes; some are silent. */
-static void show_real_nodes(void)
+/* The machine's devices are the nodes at their places; some are silent. */
+static void show_places(void)
 {
 	for (unsigned i = 0; i < NODES; i++) {
 		if (i)
 			set_field(devices[i], IB_ATTR_NODE_INFO, IB_NODE_GUID_F,
-				  real_nodes[i].guid);
+				  places[i]->guid);
 		for (unsigned n = 1; n <= (i ? 1 : 5); n++) {
-			set_bytes(i, n, 4 * real_nodes[i].counts[n]);
+			set_bytes(i, n, 4 * places[i]->ports[n].count);
 			machine_set_counter(devices[i], n, MAD_COUNTER_SYMBOL_ERRORS,
-					    real_nodes[i].counts[n] & 0xffff);
+					    places[i]->ports[n].count & 0xffff);
 		}
 	}
 	if (!roll(2))
@@ -958,34 +892,98 @@ static void show_real_nodes(void)
 		silence_port(1 + roll(5));
 }
 
+/* The object has the same of a port as its tracker. */
+static void judge(const struct real_node *node, unsigned number)
+{
+	const struct mad_fabric_counters_port *found =
+		mad_fabric_counters_find(counters, node->guid, number);
+	const struct real_port *expected = &node->ports[number];
+	const struct mad_counters_tracker *tracker = expected->tracker;
+	struct mad_counters_totals totals = *mad_counters_tracker_totals(tracker);
+
+	if (found)
+		assert_ptr_equal(
+			found->port,
+			mad_fabric_get_port(mad_fabric_find_guid(fabric, node->guid), number));
+	if (!totals.readings) {
+		assert_true(!found || !found->totals);
+		return;
+	}
+	totals.total.requests = found->totals->total.requests; /* no reading has it */
+	assert_memory_equal(found->totals, &totals, sizeof(totals));
+	assert_memory_equal(found->reading, &expected->reading, sizeof(expected->reading));
+	for (unsigned i = 0; i < 2 * MAD_COUNTER_COUNT; i++) {
+		double one = mad_counters_tracker_rate(tracker, i / 2, i % 2);
+		double other = mad_counters_tracker_rate(found->tracker, i / 2, i % 2);
+
+		assert_memory_equal(&one, &other, sizeof(one));
+	}
+}
+
+/* A reading of a node that was found has the counters of this node, whoever is there now. */
+static void judge_reading(struct real_node *node, const struct real_node *there,
+			  unsigned number)
+{
+	const struct mad_fabric_counters_port *found =
+		mad_fabric_counters_find(counters, node->guid, number);
+	struct real_port *expected = &node->ports[number];
+
+	if (!found || !found->is_latest)
+		return;
+	if (found->error) {
+		assert_true(found->error == -ETIMEDOUT || found->error == -ESTALE);
+		return;
+	}
+	assert_ptr_equal(node, there);
+	assert_int_equal(found->reading->rcv_bytes, 4 * expected->count);
+	assert_int_equal(found->reading->symbol_errors, expected->count & 0xffff);
+	assert_int_equal(mad_counters_tracker_add(expected->tracker, found->reading),
+			 found->events);
+	expected->reading = *found->reading;
+}
+
+static struct real_node *node_of(uint64_t guid)
+{
+	struct real_node *node = real_nodes;
+
+	while (node->guid != guid)
+		node++;
+	return node;
+}
+
 TEST(totals_follow_the_ports_through_random_histories)
 {
 	srandom(test_seed());
 	for (unsigned round = 0; round < 6; round++) {
-		model_flags = round % 2 ? MAD_COUNTERS_FROM_DEVICE : 0;
+		unsigned flags = round % 2 ? MAD_COUNTERS_FROM_DEVICE : 0;
+
 		learn_nodes();
-		use(SETTINGS(.flags = model_flags));
-		next_guid = 0x500000;
-		for (unsigned i = 0; i < NODES; i++)
-			real_nodes[i] = (struct real_node){.guid = known[i].guid};
+		use(SETTINGS(.flags = flags));
+		for (unsigned i = 0; i < NODES_KNOWN; i++) {
+			places[i] = &real_nodes[i];
+			places[i]->guid = i < NODES ? known[i].guid : 0x500000 + i;
+			forget(places[i], flags);
+		}
 		for (unsigned step = 0; step < 40; step++) {
-			uint64_t forgotten = known[roll(NODES)].guid;
+			struct real_node *forgotten = &real_nodes[roll(NODES_KNOWN)];
 
 			change_nodes();
-			show_real_nodes();
-			if (!roll(5) && !mad_fabric_counters_forget(counters, forgotten))
-				model_forget(forgotten);
+			show_places();
+			if (!roll(5) && !mad_fabric_counters_forget(counters, forgotten->guid))
+				forget(forgotten, flags);
 			assert_int_equal(
 				read_with(OPTIONS(.leave_out = roll(4) * !roll(3),
 						  .check_guid = true, .basic = !roll(6))),
 				0);
 			for (unsigned i = 0; i < NODES; i++)
 				for (unsigned n = 1; n <= known[i].ports; n++)
-					model_read(i, n);
-			for (unsigned i = 0; i < model_count; i++)
-				model_judge(&model_ports[i]);
+					judge_reading(node_of(known[i].guid), places[i], n);
+			for (unsigned i = 0; i < NODES_KNOWN; i++)
+				for (unsigned n = 1; n < 6; n++)
+					judge(&real_nodes[i], n);
 		}
-		for (; model_count; model_count--)
-			mad_counters_tracker_free(model_ports[model_count - 1].tracker);
 	}
+	for (unsigned i = 0; i < NODES_KNOWN; i++)
+		for (unsigned n = 0; n < 6; n++)
+			mad_counters_tracker_free(real_nodes[i].ports[n].tracker);
 }
