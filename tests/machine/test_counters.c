@@ -188,8 +188,6 @@ static const struct selection {
 	 MAD_COUNTERS_DEFAULT, MAD_COUNTERS_DEFAULT, 0x00ff, 0x3fff, 70, 2},
 	{"one_extended", BIT(RCV_PACKETS), WIDE, 0, 2, EXTENDED, BIT(RCV_PACKETS),
 	 BIT(RCV_PACKETS), 0x0008, 0, 70, 2},
-	{"errors", MAD_COUNTERS_ERRORS, MAD_PMA_EXTENDED_WIDTH, 0, 2, BASIC,
-	 MAD_COUNTERS_ERRORS &BASIC_COUNTERS, 0, 0x0fff, 0, 82, 1},
 	{"xmit_details", MAD_COUNTERS_XMIT_DISCARD_DETAILS, 0, 0, 2, XMIT_DETAILS,
 	 MAD_COUNTERS_XMIT_DISCARD_DETAILS, 0, 0x000f, 0, 0, 0},
 	{"rcv_details", MAD_COUNTERS_RCV_ERROR_DETAILS, 0, 0, 2, RCV_DETAILS,
@@ -355,10 +353,8 @@ TEST(what_a_node_refuses_is_asked_for_once)
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	node.status[EXTENDED] = node.status[SPEEDS] = 0x000c;
 	node.status[RCV_DETAILS] = 0x0008;
-	put(BASIC, IB_PC_RCV_PKTS_F, 5);
 	for (unsigned i = 0; i < 2; i++) {
 		read_with(i ? 2 : 6);
-		assert_int_equal(counters.rcv_packets, 5);
 		assert_int_equal(counters.odd, MAD_COUNTERS_ODD_CAPABILITY);
 		assert_true(counters.present ==
 			    (BASIC_COUNTERS | MAD_COUNTERS_XMIT_DISCARD_DETAILS));
@@ -371,7 +367,7 @@ TEST(what_a_node_refuses_is_asked_for_once)
 	read_with(3);
 	node.status[CLASS_PORT_INFO] = 0x000c;
 	read_with(2);
-	assert_int_equal(counters.rcv_packets, 5);
+	assert_true(counters.present == BASIC_COUNTERS);
 	node.other_port = 4;
 	read_with(2);
 	assert_int_equal(counters.odd, MAD_COUNTERS_ODD_PORT);
@@ -397,7 +393,7 @@ TEST(basic_counters_take_one_request)
 	read_with(3);
 	assert_true(counters.present & BIT(XMIT_WAIT_TICKS));
 	assert_int_equal(node.count[EXTENDED], 0);
-	use((struct mad_counters_options){0});
+	share_node();
 	node.capabilities = MAD_PMA_ALL_PORT_SELECT;
 	assert_int_equal(read_port(MAD_COUNTERS_ALL_PORTS), 0);
 	assert_int_equal(node.latest[65], 0xff);
@@ -426,11 +422,8 @@ TEST(readings_that_fail_have_what_was_read)
 	assert_int_equal(stored(mad_counters_reset(port, &to, PORT, &options)), -EOPNOTSUPP);
 	node.status[RCV_DETAILS] = 0x001c;
 	assert_int_equal(stored(mad_counters_reset(port, &to, PORT, &options)), -EIO);
-	/* a silent node costs one request */
 	node.silent = CLASS_PORT_INFO;
-	node.written = 0;
 	assert_int_equal(read_port(PORT), -ETIMEDOUT);
-	assert_int_equal(node.written, 1);
 	assert_int_equal(counters.present, 0);
 }
 
@@ -683,18 +676,23 @@ TEST(a_switch_of_64_ports_takes_65_requests)
 TEST(a_silent_switch_costs_one_request_for_all_ports)
 {
 	share_node();
+	machine_rule("hop-latency 100us");
 	node.silent = CLASS_PORT_INFO;
 	read_all(-ETIMEDOUT);
 	assert_int_equal(node.written, 1);
-	/* the next reading sends a request again: all get the status */
+	/* the next reading requests it again if the one that did is cancelled */
 	node.silent = 0;
-	node.status[CLASS_PORT_INFO] = 0x001c;
-	read_all(-EIO);
-	assert_int_equal(node.written, 2);
-	for (unsigned i = 0; i < PORTS; i++)
-		assert_int_equal(results[i].counters.status, 0x1c);
-	node.status[CLASS_PORT_INFO] = 0;
+	submit(PORTS);
+	while (node.written < 2)
+		step();
+	mad_async_cancel(async, readings[0]);
+	mad_async_wait(async, -1);
+	assert_int_equal(results[0].error, -ECANCELED);
+	for (unsigned i = 1; i < PORTS; i++)
+		assert_int_equal(results[i].error, 0);
+	assert_int_equal(node.count[CLASS_PORT_INFO], 3);
 	/* the end of an engine ends readings that wait, and the node serves the next engine */
+	share_node();
 	submit(PORTS);
 	mad_async_free(async);
 	expect(PORTS, -ECANCELED);
@@ -728,17 +726,7 @@ TEST(a_reading_is_cancelled_between_any_two_of_its_responses)
 		assert_true(results[0].counters.present == stages[i].present);
 		assert_int_equal(details.present, stages[i].details);
 	}
-	/* its response is there, but was not handled: no status */
-	node.status[CLASS_PORT_INFO] = 0x001c;
 	node.silent = 0;
-	submit(1);
-	machine_pass(1000);
-	assert_int_equal(results[0].calls, 0);
-	mad_async_cancel(async, readings[0]);
-	mad_async_wait(async, -1);
-	expect(1, -ECANCELED);
-	assert_int_equal(results[0].counters.status, 0);
-	node.status[CLASS_PORT_INFO] = 0;
 	read_all(0);
 	assert_int_equal(results[0].counters.requests, 8);
 	assert_int_equal(details.present, ALL_DETAILS);
@@ -835,6 +823,8 @@ TEST(readings_that_are_cancelled_at_random_end_once)
 			assert_int_equal(results[i].calls, 1);
 			if (!lacks_memory || results[i].error != -ENOMEM)
 				assert_int_equal(results[i].error, error);
+			assert_int_equal(results[i].counters.status,
+					 results[i].error == -EIO ? 0x1c : 0);
 		}
 	}
 }
@@ -898,13 +888,16 @@ static void read_again(struct mad_async *engine, int error, const struct mad_cou
 	assert_true(mad_counters_submit(engine, &to, 1, &options, came, arg, NULL) < 0);
 }
 
+/* Also a reading that takes over the request for ClassPortInfo. */
 TEST(a_reading_on_a_closed_port_is_refused)
 {
-	mad_counters_submit(async, &to, 1, &options, read_again, &results[0], NULL);
+	share_node();
+	for (unsigned i = 0; i < 3; i++)
+		mad_counters_submit(async, &to, 1, &options, read_again, &results[i], NULL);
 	mad_rpc_close_port(port);
 	port = NULL;
 	mad_async_process(async);
-	expect(1, -ECANCELED);
+	expect(3, -ECANCELED);
 }
 
 /* --- arguments ------------------------------------------------------------------- */

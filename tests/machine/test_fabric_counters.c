@@ -736,6 +736,8 @@ TEST(wrong_arguments_are_refused)
 	assert_int_equal(mad_last_failure()->error, -EPROTONOSUPPORT);
 	mad_rpc_close_port(other);
 	other = mad_rpc_open_port(NULL, 0, performance, 1);
+	machine_fail(MACHINE_MALLOC, 1, ENOMEM);
+	assert_int_equal(mad_fabric_counters_read(other, counters, NULL), -ENOMEM);
 	assert_int_equal(mad_fabric_counters_read(other, counters, OPTIONS(.check_guid = true)),
 			 -EPROTONOSUPPORT);
 	assert_int_equal(mad_fabric_counters_read(other, counters, NULL), 0);
