@@ -200,86 +200,81 @@ static const struct selection {
 	 MAD_COUNTERS_ALL & ~BIT(FEC_CORRECTED_SYMBOLS), 0xff, 0, 0xffffffffff, 72, 8},
 };
 
-static uint64_t random_number(unsigned bits)
-{
-	uint64_t number =
-		(uint64_t)random() << 33 ^ (uint64_t)random() << 11 ^ (uint64_t)random();
+/* The port's counters of Reed-Solomon FEC, which are 0 unless it is active. */
+static const enum MAD_FIELDS rsfec_fields[] = {IB_PESC_PORT_FEC_CORR_BLOCK_CTR_F,
+					       IB_PESC_PORT_FEC_UNCORR_BLOCK_CTR_F,
+					       IB_PESC_PORT_FEC_CORR_SYMBOL_CTR_F};
 
-	if (!(random() % 4))
-		number = UINT64_MAX;
-	else
-		number >>= random() % (long)bits;
-	return number >> (64 - bits);
+static bool has_rsfec(void)
+{
+	for (unsigned i = 0; i < 3; i++)
+		if (mad_read_field(node.data[SPEEDS], 0, rsfec_fields[i]))
+			return true;
+	return false;
 }
 
-/* Puts a random number into a field by its name. */
-static uint64_t fill(const char *attribute, const char *name, unsigned lane, unsigned bits)
+/* Attributes of random bytes, many of them with all bits. */
+static void fill_attributes(void)
 {
-	static const struct {
-		const char *name;
-		unsigned number;
-	} attributes[] = {{"PortCountersExtended", EXTENDED},
-			  {"PortCounters", BASIC},
-			  {"PortRcvErrorDetails", RCV_DETAILS},
-			  {"PortXmitDiscardDetails", XMIT_DETAILS},
-			  {"PortExtendedSpeedsCounters", SPEEDS}};
-	uint64_t number = random_number(bits);
+	uint8_t *bytes = node.data[0];
+
+	for (size_t i = 0; i < sizeof(node.data); i++)
+		bytes[i] = random() % 4 ? 0xff : (uint8_t)random();
+	for (unsigned i = 0; i < 3; i++)
+		if (random() % 4)
+			put(SPEEDS, rsfec_fields[i], 0);
+}
+
+/* Reads a counter by the names of its fields. */
+static void expect_counter(struct mad_counters *expected, unsigned counter, bool extended)
+{
+	const struct mad_counter_info *info = mad_counters_info(counter);
+	unsigned bits = extended ? info->extended_bits : info->bits;
+	unsigned lanes = extended ? 1 : info->fields;
+	uint64_t bit = MAD_COUNTER_BIT(counter), *sum = &expected->xmit_bytes + counter;
+	unsigned attribute = extended                                  ? EXTENDED
+			     : bit & MAD_COUNTERS_RCV_ERROR_DETAILS    ? RCV_DETAILS
+			     : bit & MAD_COUNTERS_XMIT_DISCARD_DETAILS ? XMIT_DETAILS
+			     : bit & MAD_COUNTERS_EXTENDED_SPEEDS      ? SPEEDS
+								       : BASIC;
+	const uint8_t *data = node.data[attribute];
 	enum MAD_FIELDS field;
-	unsigned i = 0;
-	char text[100];
+	char name[100];
 
-	snprintf(text, sizeof(text), "%s.%s", attribute, name);
-	field = mad_field_by_name(text) + lane;
+	snprintf(name, sizeof(name), "%s.%s",
+		 extended ? "PortCountersExtended" : info->attribute, info->field);
+	field = mad_field_by_name(name);
 	assert_int_equal(mad_field_info(field)->bits, bits);
-	while (strcmp(attributes[i].name, attribute) != 0)
-		i++;
-	if (field != IB_PC_QP1_DROP_F) {
-		put(attributes[i].number, field, number);
-	} else { /* rdma-core gives this field the place of VL15Dropped */
-		node.data[BASIC][20] = (uint8_t)(number >> 8);
-		node.data[BASIC][21] = (uint8_t)number;
+	if (lanes > 1 && bits == 32 && has_rsfec()) { /* the lanes count symbols then */
+		field = rsfec_fields[counter - MAD_COUNTER_FEC_CORRECTED_BLOCKS];
+		lanes = 1;
 	}
-	return number;
+	for (unsigned lane = 0; lane < lanes; lane++) {
+		uint64_t number = mad_read_field(data, 0, field + lane);
+
+		if (field == IB_PC_QP1_DROP_F) /* rdma-core gives it the place of VL15Dropped */
+			number = (uint64_t)data[20] << 8 | data[21];
+		*sum += number;
+		if (number == UINT64_MAX >> (64 - bits))
+			expected->at_maximum |= bit;
+	}
+	/* all ones, or more bytes than 64 bits have room for */
+	if (extended && (*sum == UINT64_MAX || *sum > UINT64_MAX / info->multiplier)) {
+		expected->odd_values |= bit;
+		*sum = UINT64_MAX;
+	} else {
+		*sum *= info->multiplier;
+	}
 }
 
-/* All fields have random numbers: which ones are the counters of a reading? */
 static void read_random_numbers(const struct selection *selection)
 {
-	struct mad_counters expected = {.present = selection->present};
-	const struct mad_counter_info *info;
+	struct mad_counters expected = {0};
 
-	for (unsigned i = 0;
-	     (info = mad_counters_info(i)) && i != MAD_COUNTER_FEC_CORRECTED_SYMBOLS; i++) {
-		bool extended = selection->extended >> i & 1, at_maximum = false;
-		uint64_t *sum = &expected.xmit_bytes + i, number;
-
-		for (unsigned lane = 0; info->bits && lane < info->fields; lane++) {
-			number = fill(info->attribute, info->field, lane, info->bits);
-			*sum += number;
-			at_maximum |= number == UINT64_MAX >> (64 - info->bits);
-		}
-		if (info->extended_bits)
-			number = fill("PortCountersExtended", info->field, 0,
-				      info->extended_bits);
-		if (extended) {
-			*sum = number;
-			at_maximum = number == UINT64_MAX;
-		}
-		if (!(selection->present >> i & 1)) {
-			*sum = 0;
-			continue;
-		}
-		if (at_maximum)
-			expected.at_maximum |= MAD_COUNTER_BIT(i);
-		/* all ones, or more bytes than 64 bits have room for */
-		if (extended &&
-		    (number == UINT64_MAX || number > UINT64_MAX / info->multiplier)) {
-			expected.odd_values |= MAD_COUNTER_BIT(i);
-			*sum = UINT64_MAX;
-		} else {
-			*sum *= info->multiplier;
-		}
-	}
+	fill_attributes();
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
+		if (selection->present >> i & 1)
+			expect_counter(&expected, i, selection->extended >> i & 1);
 	read_with(selection->requests);
 	assert_memory_equal(&counters.xmit_bytes, &expected.xmit_bytes,
 			    MAD_COUNTER_COUNT * sizeof(uint64_t));
@@ -324,27 +319,6 @@ static void select_counters(const void *row)
 }
 
 TEST_ROWS(select_counters, selections);
-
-TEST(reed_solomon_fec_has_counters_of_the_port)
-{
-	static const enum MAD_FIELDS fields[] = {IB_PESC_PORT_FEC_CORR_SYMBOL_CTR_F,
-						 IB_PESC_PORT_FEC_CORR_BLOCK_CTR_F,
-						 IB_PESC_PORT_FEC_UNCORR_BLOCK_CTR_F};
-
-	options.counters = MAD_COUNTERS_EXTENDED_SPEEDS;
-	node.capabilities = MAD_PMA_RSFEC_COUNTERS;
-	/* the lanes count symbols then; the counters of the port are 0 otherwise */
-	put(SPEEDS, IB_PESC_FEC_CORR_BLOCK_CTR_LANE0_F, 3);
-	for (unsigned i = 0; i < 3; i++) {
-		put(SPEEDS, fields[i], i < 2 ? 70 : UINT32_MAX);
-		read_with(2);
-		assert_int_equal(counters.fec_corrected_symbols, i ? 0 : 70);
-		assert_int_equal(counters.fec_corrected_blocks, i == 1 ? 70 : 0);
-		assert_true(counters.fec_uncorrectable_blocks == (i < 2 ? 0 : UINT32_MAX));
-		assert_true(counters.at_maximum == (i < 2 ? 0 : BIT(FEC_UNCORRECTABLE_BLOCKS)));
-		put(SPEEDS, fields[i], 0);
-	}
-}
 
 TEST(what_a_node_refuses_is_asked_for_once)
 {
@@ -505,11 +479,6 @@ PLAIN_TEST(the_table_describes_each_member)
 	}
 	assert_int_equal(i, MAD_COUNTER_COUNT);
 	assert_int_equal(mad_counters_value(&counters, MAD_COUNTER_COUNT, NULL), 0);
-	info = mad_counters_info(MAD_COUNTER_FEC_CORRECTED_SYMBOLS);
-	assert_string_equal(info->name, "fec_corrected_symbols");
-	assert_string_equal(info->field, "PortFECCorrectedSymbolCtr");
-	assert_string_equal(info->attribute, "PortExtendedSpeedsCountersRSFEC");
-	assert_int_equal(info->bits, 32);
 }
 
 /* --- details --------------------------------------------------------------------- */
@@ -522,35 +491,38 @@ static int read_details(unsigned groups)
 	return stored(mad_counters_read(port, &to, PORT, &options, NULL, 0));
 }
 
+static void expect_nth(unsigned attribute, enum MAD_FIELDS first, unsigned number,
+		       uint64_t value)
+{
+	assert_true(mad_read_field(node.data[attribute], 0, first + number) == value);
+}
+
 TEST(lanes_and_virtual_lanes_are_apart)
 {
 	machine_pass(1000);
-	for (unsigned i = 0; i < MAD_COUNTERS_LANE_COUNT; i++) {
-		put(SPEEDS, IB_PESC_ERR_DET_CTR_LANE0_F + i, i + 1);
-		put(SPEEDS, IB_PESC_FEC_CORR_BLOCK_CTR_LANE0_F + i, UINT32_MAX - i);
-		put(SPEEDS, IB_PESC_FEC_UNCORR_BLOCK_CTR_LANE0_F + i, i + 20);
-	}
-	for (unsigned i = 0; i < MAD_COUNTERS_VL_COUNT; i++) {
-		put(VL_PACKETS, IB_PC_PORT_VL_OP_PACKETS0_F + i, i + 40);
-		put(VL_DATA, IB_PC_PORT_VL_OP_DATA0_F + i, UINT32_MAX - i);
-		put(VL_WAIT, IB_PC_PORT_VL_XMIT_WAIT0_F + i, i + 60);
-	}
-	node.data[TICK][2] = 3;
+	srandom(test_seed());
+	fill_attributes();
 	assert_int_equal(read_details(ALL_DETAILS), 0);
 	assert_int_equal(node.written, 5);
 	assert_int_equal(details.present, ALL_DETAILS);
 	assert_int_equal(details.port, PORT);
 	assert_true(details.time_us > 0);
-	assert_int_equal(details.tick, 3);
+	assert_int_equal(details.tick, node.data[TICK][2]);
 	for (unsigned i = 0; i < MAD_COUNTERS_LANE_COUNT; i++) {
-		assert_int_equal(details.lanes[i].error_detections, i + 1);
-		assert_int_equal(details.lanes[i].fec_corrected_blocks, UINT32_MAX - i);
-		assert_int_equal(details.lanes[i].fec_uncorrectable_blocks, i + 20);
+		const struct mad_lane_counters *lane = &details.lanes[i];
+
+		expect_nth(SPEEDS, IB_PESC_ERR_DET_CTR_LANE0_F, i, lane->error_detections);
+		expect_nth(SPEEDS, IB_PESC_FEC_CORR_BLOCK_CTR_LANE0_F, i,
+			   lane->fec_corrected_blocks);
+		expect_nth(SPEEDS, IB_PESC_FEC_UNCORR_BLOCK_CTR_LANE0_F, i,
+			   lane->fec_uncorrectable_blocks);
 	}
 	for (unsigned i = 0; i < MAD_COUNTERS_VL_COUNT; i++) {
-		assert_int_equal(details.vls[i].rcv_packets, i + 40);
-		assert_true(details.vls[i].rcv_bytes == UINT64_C(4) * (UINT32_MAX - i));
-		assert_int_equal(details.vls[i].xmit_wait_ticks, i + 60);
+		const struct mad_vl_counters *vl = &details.vls[i];
+
+		expect_nth(VL_PACKETS, IB_PC_PORT_VL_OP_PACKETS0_F, i, vl->rcv_packets);
+		expect_nth(VL_DATA, IB_PC_PORT_VL_OP_DATA0_F, i, vl->rcv_bytes / 4);
+		expect_nth(VL_WAIT, IB_PC_PORT_VL_XMIT_WAIT0_F, i, vl->xmit_wait_ticks);
 	}
 	/* a group that a node lacks is left out */
 	node.status[VL_DATA] = 0x000c;
