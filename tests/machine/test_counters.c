@@ -768,7 +768,7 @@ TEST(readings_that_are_cancelled_at_random_end_once)
 			if (lacks_memory && random() % 2)
 				machine_fail(MACHINE_MALLOC, 1 + (unsigned)random() % 2,
 					     ENOMEM);
-			switch (random() % 8) {
+			switch (random() % 9) {
 			case 0:
 				cancel_all();
 				break;
@@ -779,6 +779,8 @@ TEST(readings_that_are_cancelled_at_random_end_once)
 				break;
 			case 3:
 				machine_pass(random() % 500);
+				break;
+			case 4:
 				mad_async_process(async);
 				break;
 			default:
