@@ -224,6 +224,7 @@ static const struct history_row {
 	  "rcv_bytes=+2000000999999", "rcv_bytes=+2000001000000 -> IMPOSSIBLE impossible=3"}},
 	{"impossible_values_that_continue_are_of_another_port",
 	 {"rcv_bytes=1000", "rcv_bytes=0x1000000000000000 -> IMPOSSIBLE",
+	  "rcv_bytes=0x2000000000000000 -> IMPOSSIBLE",
 	  "rcv_bytes=+500 -> REPLACED rcv_bytes=unknown",
 	  "rcv_bytes=+70 -> rcv_bytes=70 rcv_bytes/s=70"}},
 	{"another_node_or_port_begins_again",
