@@ -235,41 +235,6 @@ TEST(more_nodes_than_are_read_at_once)
 	read_ports(OPTIONS(.basic = true), 1500);
 }
 
-/* --- nodes that are absent or forgotten -------------------------------------------- */
-
-/* Whether a node is kept, that comes and goes, if it is absent for so many seconds. */
-static bool is_kept(unsigned keep_s, int64_t seconds)
-{
-	bool kept;
-
-	use(SETTINGS(.keep_s = keep_s));
-	read_all();
-	for (unsigned i = 0; i < 2; i++) {
-		machine_pass(2 * seconds * SECOND); /* in the fabric */
-		known[1].absent = true;
-		know();
-		read_ports(NULL, WANTED - 1);
-		machine_pass((seconds - 2) * SECOND);
-		know();
-		kept = entry(1, 1) != NULL;
-		known[1].absent = false;
-		know();
-		read_all();
-		assert_int_equal(readings_of(1, 1), kept ? 2 + i : 1);
-	}
-	return kept;
-}
-
-TEST(an_absent_node_is_kept_for_its_time)
-{
-	assert_true(is_kept(60, 59));
-	assert_false(is_kept(60, 63));
-	/* a day, and for ever */
-	assert_true(is_kept(0, 86400 - 1));
-	assert_false(is_kept(0, 86400 + 3));
-	assert_true(is_kept(UINT_MAX, 100 * 86400));
-}
-
 TEST(a_node_is_forgotten_by_a_call)
 {
 	use(SETTINGS(.keep_s = UINT_MAX));
@@ -740,6 +705,8 @@ TEST(without_memory_a_reading_ends)
 /* A node: its true counts, and what is to be expected of its ports. */
 static struct real_node {
 	uint64_t guid;
+	bool in_fabric;
+	int64_t seen_us; /* when it was there, or found to be absent */
 	struct real_port {
 		uint64_t count;
 		struct mad_counters reading; /* the latest one */
@@ -748,13 +715,15 @@ static struct real_node {
 } real_nodes[NODES_KNOWN];
 /* The nodes behind the LIDs of the devices; the others are in no fabric. */
 static struct real_node *places[NODES_KNOWN];
+static unsigned flags;  /* of trackers */
+static int64_t keep_us; /* of absent nodes; 0: for ever */
 
 static unsigned roll(long sides)
 {
 	return (unsigned)(random() % sides);
 }
 
-static void forget(struct real_node *node, unsigned flags)
+static void forget(struct real_node *node)
 {
 	for (unsigned n = 0; n < 6; n++) {
 		mad_counters_tracker_free(node->ports[n].tracker);
@@ -772,6 +741,23 @@ static void exchange(void)
 	node = *a;
 	*a = *b;
 	*b = node;
+}
+
+/* A discovery. The time of an absence begins with the fabric that does not have the node. */
+static void know_nodes(void)
+{
+	machine_pass(roll(2) * (keep_us ? keep_us : INT64_C(1) << 42) / 10 * roll(20));
+	know();
+	for (unsigned i = 0; i < NODES_KNOWN; i++) {
+		struct real_node *node = &real_nodes[i];
+		bool was_there = node->in_fabric;
+
+		node->in_fabric = mad_fabric_find_guid(fabric, node->guid) != NULL;
+		if (node->in_fabric || was_there)
+			node->seen_us = machine_us();
+		else if (keep_us && machine_us() - node->seen_us > keep_us)
+			forget(node);
+	}
 }
 
 /* Nodes count, are reset, come and go, are absent, and change places, also after a discovery.
@@ -792,7 +778,7 @@ static void change_nodes(void)
 	}
 	known[0].enhanced = roll(2);
 	known[0].ports = roll(4) ? 5 : 4;
-	know();
+	know_nodes();
 	if (!roll(3))
 		exchange();
 }
@@ -833,6 +819,8 @@ static void judge(const struct real_node *node, unsigned number)
 		assert_true(!found || !found->totals);
 		return;
 	}
+	assert_non_null(found);
+	assert_non_null(found->totals);
 	totals.total.requests = found->totals->total.requests; /* no reading has it */
 	assert_memory_equal(found->totals, &totals, sizeof(totals));
 	assert_memory_equal(found->reading, &expected->reading, sizeof(expected->reading));
@@ -927,14 +915,17 @@ TEST(totals_follow_the_ports_through_random_histories)
 {
 	srandom(test_seed());
 	for (unsigned round = 0; round < 6; round++) {
-		unsigned flags = round % 2 ? MAD_COUNTERS_FROM_DEVICE : 0;
+		const unsigned keep_s[] = {60, 0, UINT_MAX}; /* 0: a day */
 
+		flags = round % 2 ? MAD_COUNTERS_FROM_DEVICE : 0;
+		keep_us = (int64_t[]){60, 86400, 0}[round % 3] * SECOND;
 		learn_nodes();
-		use(SETTINGS(.flags = flags));
+		use(SETTINGS(.flags = flags, .keep_s = keep_s[round % 3]));
 		for (unsigned i = 0; i < NODES_KNOWN; i++) {
 			places[i] = &real_nodes[i];
 			places[i]->guid = i < NODES ? known[i].guid : 0x500000 + i;
-			forget(places[i], flags);
+			places[i]->in_fabric = i < NODES;
+			forget(places[i]);
 		}
 		for (unsigned step = 0; step < 40; step++) {
 			struct real_node *forgotten = &real_nodes[roll(NODES_KNOWN)];
@@ -942,7 +933,7 @@ TEST(totals_follow_the_ports_through_random_histories)
 			change_nodes();
 			show_places();
 			if (!roll(5) && !mad_fabric_counters_forget(counters, forgotten->guid))
-				forget(forgotten, flags);
+				forget(forgotten);
 			read_and_judge();
 			for (unsigned i = 0; i < NODES_KNOWN; i++)
 				for (unsigned n = 0; n < 6; n++)
