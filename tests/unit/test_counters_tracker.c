@@ -432,6 +432,7 @@ TEST(a_fall_is_a_wrap_if_bytes_and_packets_agree)
 		{4000, RANGE - 100, 1000 * 24 - 1, 1000, MAD_COUNTERS_RESET},
 		{4000, RANGE - 100, 1001 * 4224 - 1, 1000, MAD_COUNTERS_WRAPPED},
 		{4000, RANGE - 100, 1001 * 4224, 1000, MAD_COUNTERS_RESET},
+		/* too few packets for the bytes, or too many; none */
 		{4 * (RANGE - 1000000), 5000, 4096000, 968, MAD_COUNTERS_RESET},
 		{4 * (RANGE - 1000000), 5000, 4096000, 969, MAD_COUNTERS_WRAPPED},
 		{4 * (RANGE - 1000000), 5000, 4096000, 170666, MAD_COUNTERS_WRAPPED},
@@ -460,15 +461,13 @@ TEST(a_fall_is_a_wrap_if_bytes_and_packets_agree)
 /* --- a model of a port, with random events --------------------------------------- */
 
 /* Traffic, of 64 bits or of 32 bits that wrap, and errors that stop at their maximum. */
-enum {
-	BYTES,
-	PACKETS,
-	SYMBOLS,
-	DOWNED,
-	MODELLED
-};
 static const enum mad_counter modelled[] = {MAD_COUNTER_RCV_BYTES, MAD_COUNTER_RCV_PACKETS,
 					    MAD_COUNTER_SYMBOL_ERRORS, MAD_COUNTER_LINK_DOWNED};
+#define BYTES    0
+#define PACKETS  1
+#define SYMBOLS  2
+#define DOWNED   3
+#define MODELLED 4
 
 static struct {
 	bool from_device, wraps;
