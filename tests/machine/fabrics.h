@@ -5,9 +5,8 @@
  * graph to compare with, and nodes that behave oddly.
  *
  *	start(TWO_SWITCHES);
- *	add_oddity((struct oddity){.node = "far", .attribute = IB_ATTR_PORT_INFO, .drop =
- *true}); discover(NULL);
- *	...
+ *	add_oddity((struct oddity){PORT_INFO("far", 1), .drop = true});
+ *	discover(NULL);
  *	stop();
  */
 #ifndef TESTS_MACHINE_FABRICS_H
@@ -25,15 +24,10 @@
 #include <unistd.h>
 
 /* Two switches with two links between them, and a host at each. */
-#define TWO_SWITCHES           \
-	"Ca 1 \"host\"\n"      \
-	"[1] \"left\"[1]\n"    \
-	"Switch 5 \"left\"\n"  \
-	"[2] \"right\"[2]\n"   \
-	"[3] \"right\"[3]\n"   \
-	"Switch 5 \"right\"\n" \
-	"[1] \"far\"[1]\n"     \
-	"Ca 1 \"far\"\n"
+#define TWO_SWITCHES                                          \
+	"Ca 1 \"host\"\n[1] \"left\"[1]\nSwitch 5 \"left\"\n" \
+	"[2] \"right\"[2]\n[3] \"right\"[3]\n"                \
+	"Switch 5 \"right\"\n[1] \"far\"[1]\nCa 1 \"far\"\n"
 
 /* An attribute of performance management, whose modifier is the port. */
 #define PMA(attribute) ((unsigned)IB_PERFORMANCE_CLASS << 16 | (attribute))
@@ -60,8 +54,8 @@ static struct {
 	struct oddity oddities[MOST_ODDITIES];
 	unsigned oddity_count;
 	struct {
-		char node[16];
-		unsigned attribute, modifier;
+		const char *node;
+		unsigned attribute;
 	} asked[MOST_ASKED];
 	unsigned asked_count;
 	uint8_t marks[65536]; /* oddities of a response, by the TID */
@@ -73,16 +67,14 @@ static struct mad_fabric *fabric, *previous;
 static inline bool is_odd_here(const struct oddity *oddity, const char *node,
 			       unsigned attribute, unsigned modifier)
 {
-	if ((oddity->node && strcmp(oddity->node, node)) ||
-	    (oddity->attribute && oddity->attribute != attribute))
-		return false;
-	if (oddity->only_0)
-		return modifier == 0;
-	return (!oddity->first && !oddity->last) ||
-	       (modifier >= oddity->first && modifier <= oddity->last);
+	bool all = !oddity->only_0 && !oddity->first && !oddity->last;
+
+	return (!oddity->node || !strcmp(oddity->node, node)) &&
+	       (!oddity->attribute || oddity->attribute == attribute) &&
+	       (all || (modifier >= oddity->first && modifier <= oddity->last));
 }
 
-static inline enum machine_verdict request_arrived(struct machine_mad *mad, unsigned tid)
+static inline enum machine_verdict request_arrived(struct machine_mad *mad, uint8_t *marks)
 {
 	unsigned attribute = mad_get_field(mad->bytes, 0, IB_MAD_ATTRID_F);
 	unsigned modifier = mad_get_field(mad->bytes, 0, IB_MAD_ATTRMOD_F);
@@ -92,12 +84,10 @@ static inline enum machine_verdict request_arrived(struct machine_mad *mad, unsi
 		modifier = mad->bytes[IB_PC_DATA_OFFS + 1];
 	}
 	if (net.asked_count < MOST_ASKED) {
-		snprintf(net.asked[net.asked_count].node, sizeof(net.asked->node), "%s",
-			 mad->node);
-		net.asked[net.asked_count].attribute = attribute;
-		net.asked[net.asked_count++].modifier = modifier;
+		net.asked[net.asked_count].node = mad->node;
+		net.asked[net.asked_count++].attribute = attribute;
 	}
-	net.marks[tid] = 0;
+	*marks = 0;
 	for (unsigned i = 0; i < net.oddity_count; i++) {
 		struct oddity *oddity = &net.oddities[i];
 
@@ -113,25 +103,26 @@ static inline enum machine_verdict request_arrived(struct machine_mad *mad, unsi
 			return MACHINE_DROP;
 		if (oddity->status)
 			return machine_reply(mad, oddity->status, 0, NULL, 0);
-		net.marks[tid] |= (uint8_t)(1 << i);
+		*marks |= (uint8_t)(1 << i);
 	}
 	return MACHINE_PASS;
 }
 
 static inline enum machine_verdict mad_arrived(struct machine_mad *mad, void *arg)
 {
-	unsigned tid = (unsigned)mad->bytes[14] << 8 | mad->bytes[15];
+	uint8_t *marks = &net.marks[mad->bytes[14] << 8 | mad->bytes[15]],
+		class = mad->bytes[1];
 
 	(void)arg;
-	if (mad->bytes[1] != IB_SMI_CLASS && mad->bytes[1] != IB_SMI_DIRECT_CLASS &&
-	    mad->bytes[1] != IB_PERFORMANCE_CLASS)
+	if (class != IB_SMI_CLASS && class != IB_SMI_DIRECT_CLASS &&
+	    class != IB_PERFORMANCE_CLASS)
 		return MACHINE_PASS;
 	if (!(mad->bytes[3] & IB_MAD_RESPONSE))
-		return request_arrived(mad, tid);
+		return request_arrived(mad, marks);
 	for (unsigned i = 0; mad->at_host && i < net.oddity_count; i++) {
 		struct oddity *oddity = &net.oddities[i];
 
-		if (!(net.marks[tid] >> i & 1) || !oddity->field)
+		if (!(*marks >> i & 1) || !oddity->field)
 			continue;
 		if (mad_field_info(oddity->field)->bits > 32)
 			mad_set_field64(mad->bytes, IB_SMP_DATA_OFFS, oddity->field,
@@ -168,6 +159,10 @@ static inline unsigned asked(const char *node, unsigned attribute)
 	return count;
 }
 
+/* The oddity of requests for PortInfo of one port. */
+#define PORT_INFO(name, number) \
+	.node = name, .attribute = IB_ATTR_PORT_INFO, .first = number, .last = number
+
 static inline void forget_odd_nodes(void)
 {
 	net.oddity_count = net.asked_count = 0;
@@ -175,49 +170,60 @@ static inline void forget_odd_nodes(void)
 
 /* --- the machine ---------------------------------------------------------------- */
 
-static char topology_file[32];
+/* Text of any length, e.g. the lines of a topology. */
+static struct {
+	char text[1 << 22];
+	size_t length;
+} draft;
 
-static inline void drop_topology_file(void)
+static inline void __attribute__((format(printf, 1, 2))) append(const char *format, ...)
 {
-	if (topology_file[0])
-		unlink(topology_file);
+	size_t room = sizeof(draft.text) - draft.length;
+	va_list args;
+
+	va_start(args, format);
+	draft.length += (size_t)vsnprintf(draft.text + draft.length, room, format, args);
+	va_end(args);
+	assert_true(draft.length < sizeof(draft.text));
 }
 
-/* The file with these lines: that of the test before, if it had the same. */
-static inline const char *file_of(const char *lines)
+/* The draft, which is complete. */
+static inline const char *drafted(void)
 {
-	static char *written;
-	int fd;
+	draft.text[draft.length] = '\0';
+	draft.length = 0;
+	return draft.text;
+}
 
-	if (!written)
-		atexit(drop_topology_file);
-	if (written && !strcmp(written, lines))
-		return topology_file;
-	drop_topology_file();
-	free(written);
-	written = strdup(lines);
-	strcpy(topology_file, "/tmp/topology-XXXXXX");
-	fd = mkstemp(topology_file);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, lines, strlen(lines)), strlen(lines));
-	close(fd);
-	return topology_file;
+/* A random number below the limit. */
+static inline unsigned draw(unsigned limit)
+{
+	return (unsigned)random() % limit;
 }
 
 /* On the lines of a topology, or a generated one. */
 static inline void start_at(const char *topology, const char *nodes)
 {
 	int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS};
+	char file[] = "/tmp/topology-XXXXXX";
 	struct topology_error error;
+	bool is_text = strchr(topology, '\n');
 
-	if (strchr(topology, '\n'))
-		topology = file_of(topology);
+	if (is_text) {
+		int fd = mkstemp(file);
+
+		assert_int_equal(write(fd, topology, strlen(topology)), strlen(topology));
+		close(fd);
+		topology = file;
+	}
 	graph_free(&truth);
 	graph_init(&truth);
-	if (strncmp(topology, "star:", 5) && topology_load(&truth, topology, &error))
+	if (topology_load(&truth, topology, &error))
 		fail_msg("%s", error.text);
 	forget_odd_nodes();
 	machine_start(topology, nodes);
+	if (is_text)
+		unlink(file);
 	machine_on_arrival(mad_arrived, NULL);
 	port = mad_rpc_open_port(NULL, 0, classes, 3);
 	assert_non_null(port);
@@ -241,40 +247,118 @@ static inline int setup_two_switches(void)
 	return 0;
 }
 
-static inline void free_fabrics(void)
+static inline int teardown_fabrics(void)
 {
+	stop();
 	mad_fabric_free(fabric);
 	mad_fabric_free(previous);
 	fabric = previous = NULL;
+	return 0;
 }
 
-static inline int teardown_fabrics(void)
+/* The machine of another topology, whose nodes have GUIDs from the same number on. */
+static inline void restart(const char *topology)
 {
-	machine_fail(MACHINE_MALLOC, 0, 0);
-	free_fabrics();
 	stop();
-	graph_free(&truth);
-	graph_init(&truth);
-	return 0;
+	start(topology);
+}
+
+/* --- random fabrics ------------------------------------------------------------- */
+
+/* "n0" is the first node, a CA; then there are switches, and CAs with one or two ports. */
+#define DRAWN_SWITCHES 8
+#define DRAWN_NODES    20
+#define MOST_CABLES    60
+
+static struct {
+	struct cable {
+		unsigned one, number, other, other_number;
+	} cables[MOST_CABLES];
+	unsigned count;
+	unsigned used[DRAWN_NODES]; /* the port with the highest number that had a cable */
+} drawn;
+
+static inline bool is_drawn_switch(unsigned node)
+{
+	return node && node <= DRAWN_SWITCHES;
+}
+
+static inline unsigned drawn_ports(unsigned node)
+{
+	return is_drawn_switch(node) ? 64 : node ? 1 + node % 2 : 1;
+}
+
+static inline unsigned draw_switch(void)
+{
+	return 1 + draw(DRAWN_SWITCHES);
+}
+
+/* At ports that had no cable, if the nodes have any. */
+static inline void draw_cable(unsigned one, unsigned other)
+{
+	if (one != other && drawn.count < MOST_CABLES && drawn.used[one] < drawn_ports(one) &&
+	    drawn.used[other] < drawn_ports(other))
+		drawn.cables[drawn.count++] =
+			(struct cable){one, ++drawn.used[one], other, ++drawn.used[other]};
+}
+
+static inline void draw_fabric(void)
+{
+	memset(&drawn, 0, sizeof(drawn));
+	for (unsigned i = 1; i <= DRAWN_SWITCHES; i++)
+		draw_cable(i == 1 ? 0 : 1 + draw(i - 1), i);
+	for (unsigned i = draw(6); i > 0; i--)
+		draw_cable(draw_switch(), draw_switch());
+	for (unsigned i = draw(2 * (DRAWN_NODES - DRAWN_SWITCHES)); i > 0; i--)
+		draw_cable(draw_switch(), draw(DRAWN_NODES));
+}
+
+/* The machine of the fabric that was drawn. A node has the same GUID each time. */
+static inline void start_drawn(void)
+{
+	for (unsigned i = 0; i < DRAWN_NODES; i++) {
+		append("%s %u \"n%u\"\n", is_drawn_switch(i) ? "Switch" : "Ca", drawn_ports(i),
+		       i);
+		for (const struct cable *cable = drawn.cables;
+		     cable < drawn.cables + drawn.count; cable++)
+			if (cable->one == i)
+				append("[%u] \"n%u\"[%u]\n", cable->number, cable->other,
+				       cable->other_number);
+	}
+	stop();
+	start_at(drafted(), "n0");
 }
 
 /* --- the result ----------------------------------------------------------------- */
 
-/* Returns the number of nodes. */
-static inline size_t discover(const struct mad_fabric_options *options)
-{
-	mad_fabric_free(fabric);
-	assert_int_equal(mad_fabric_discover(port, options, &fabric), 0);
-	return fabric->node_count;
-}
-
-/* The fabric becomes the previous one. */
-static inline void discover_again(void)
+/* The present fabric becomes the previous one. */
+static inline void keep_fabric(void)
 {
 	mad_fabric_free(previous);
 	previous = fabric;
 	fabric = NULL;
-	discover(&(struct mad_fabric_options){.previous = previous});
+}
+
+#define DISCOVERY(...) (&(const struct mad_fabric_options){__VA_ARGS__})
+
+static inline int try_discovery(const struct mad_fabric_options *options)
+{
+	mad_fabric_free(fabric);
+	return mad_fabric_discover(port, options, &fabric);
+}
+
+/* Returns the number of nodes. */
+static inline size_t discover(const struct mad_fabric_options *options)
+{
+	assert_int_equal(try_discovery(options), 0);
+	return fabric->node_count;
+}
+
+/* With the present fabric as the previous one. */
+static inline size_t discover_again(void)
+{
+	keep_fabric();
+	return discover(DISCOVERY(.previous = previous));
 }
 
 static inline uint64_t guid_of(const char *node)
@@ -295,21 +379,18 @@ static inline const struct mad_fabric_port *port_of(const char *node, unsigned n
 	return mad_fabric_get_port(find(node), number);
 }
 
-static inline unsigned problems(enum mad_fabric_problem_kind kind)
+/* Expects the texts of all problems, without GUIDs behind descriptions. */
+static inline void expect_problems(const char *expected)
 {
-	unsigned count = 0;
+	char text[MAD_FABRIC_PROBLEM_TEXT_SIZE], *guid;
 
-	for (size_t i = 0; i < fabric->problem_count; i++)
-		count += mad_fabric_get_problem(fabric, i)->kind == kind;
-	return count;
-}
-
-static inline void expect_link(const char *one, unsigned number, const char *other,
-			       unsigned other_number)
-{
-	assert_non_null(port_of(one, number));
-	assert_ptr_equal(port_of(one, number)->peer, port_of(other, other_number));
-	assert_ptr_equal(port_of(other, other_number)->peer, port_of(one, number));
+	for (size_t i = 0; i < fabric->problem_count; i++) {
+		mad_fabric_problem_text(mad_fabric_get_problem(fabric, i), text, sizeof(text));
+		while ((guid = strstr(text, " (0x")))
+			memmove(guid, strchr(guid, ')') + 1, strlen(strchr(guid, ')')));
+		append("%s%s", i ? "; " : "", text);
+	}
+	assert_string_equal(drafted(), expected);
 }
 
 #endif
