@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A port, an engine on it, requests of several kinds and their outcomes. */
+/* An engine on a port, and requests of several kinds. */
 #ifndef TESTS_MACHINE_ASYNC_H
 #define TESTS_MACHINE_ASYNC_H
 
 #include "children.h"
-#include "machine.h"
-#include "test.h"
+#include "outcome.h"
 
 #include <fcntl.h>
-#include <infiniband/mad_async.h>
 #include <infiniband/umad.h>
 #include <poll.h>
 #include <pthread.h>
@@ -27,16 +25,6 @@ enum kind {
 	KINDS
 };
 
-struct outcome {
-	unsigned calls;
-	int error;
-	unsigned status, transmissions, rtt_us, elapsed_ms;
-	size_t length, data_size;
-	uint64_t guid; /* of NodeInfo */
-	int64_t at;
-};
-
-static struct ibmad_port *port __attribute__((unused));
 static struct mad_async *async __attribute__((unused));
 
 static inline int open_engine(const char *topology)
@@ -96,34 +84,6 @@ static inline ib_rpc_t rpc_of(enum kind kind)
 	return rpcs[kind];
 }
 
-static inline uint64_t guid_of(const uint8_t *info)
-{
-	uint64_t guid = 0;
-
-	for (int i = 0; i < 8; i++)
-		guid = guid << 8 | info[20 + i];
-	return guid;
-}
-
-static inline void note(struct mad_async *engine, const struct mad_reply *reply, void *arg)
-{
-	struct outcome *outcome = arg;
-
-	(void)engine;
-	*outcome = (struct outcome){
-		.calls = outcome->calls + 1,
-		.error = reply->error,
-		.status = reply->status,
-		.transmissions = reply->transmissions,
-		.rtt_us = reply->rtt_us,
-		.elapsed_ms = reply->elapsed_ms,
-		.length = reply->length,
-		.data_size = reply->data_size,
-		.guid = reply->data_size >= IB_SMP_DATA_SIZE ? guid_of(reply->data) : 0,
-		.at = machine_us(),
-	};
-}
-
 static inline uint64_t submit_with(struct mad_async *engine, ib_rpc_t rpc, unsigned lid,
 				   mad_async_fn *callback, void *arg)
 {
@@ -154,15 +114,6 @@ static inline void silence(void)
 {
 	for (int i = 1; i <= 8; i++)
 		machine_rule("silent on n%d", i);
-}
-
-static inline struct mad_async_stats stats_of(struct mad_async *engine)
-{
-	struct mad_async_stats stats;
-
-	assert_int_equal(mad_async_get_stats(engine, &stats, sizeof(stats)), 0);
-	assert_int_equal(stats.submitted - stats.completed, stats.in_flight + stats.queued);
-	return stats;
 }
 
 static inline bool loop_is_awake(struct mad_async *engine, int timeout_ms)

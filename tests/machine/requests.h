@@ -16,11 +16,9 @@
 #ifndef TESTS_MACHINE_REQUESTS_H
 #define TESTS_MACHINE_REQUESTS_H
 
-#include "machine.h"
-#include "test.h"
+#include "outcome.h"
 
 #include <endian.h>
-#include <infiniband/mad_async.h>
 #include <infiniband/mad_errors.h>
 #include <infiniband/umad.h>
 #include <infiniband/umad_ext.h>
@@ -35,7 +33,6 @@ struct arrival {
 	uint8_t bytes[MACHINE_MAD], sgid[16], dgid[16];
 };
 
-static struct ibmad_port *port;
 static struct arrival arrivals[ARRIVALS_MAX];
 static unsigned arrived;
 static const char *script, *next_word;
@@ -234,38 +231,6 @@ static inline uint32_t tid_of(const struct arrival *arrival)
 
 	memcpy(&tid, arrival->bytes + 12, sizeof(tid));
 	return be32toh(tid);
-}
-
-static inline struct mad_async_stats stats_of(struct mad_async *async)
-{
-	struct mad_async_stats stats;
-
-	assert_int_equal(mad_async_get_stats(async, &stats, sizeof(stats)), 0);
-	return stats;
-}
-
-/* What a request's callback was told. */
-struct outcome {
-	int calls, error;
-	unsigned status, transmissions, elapsed_ms, rtt_us;
-	uint8_t data;
-	size_t length, data_size;
-};
-
-static inline void note(struct mad_async *async, const struct mad_reply *reply, void *arg)
-{
-	struct outcome *outcome = arg;
-
-	(void)async;
-	outcome->calls++;
-	outcome->error = reply->error;
-	outcome->status = reply->status;
-	outcome->transmissions = reply->transmissions;
-	outcome->elapsed_ms = reply->elapsed_ms;
-	outcome->rtt_us = reply->rtt_us;
-	outcome->length = reply->length;
-	outcome->data_size = reply->data_size;
-	outcome->data = reply->data_size ? reply->data[0] : 0;
 }
 
 static inline void submit(struct mad_async *async, ib_rpc_t rpc, const char *node,
