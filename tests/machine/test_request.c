@@ -168,6 +168,8 @@ static const struct row rows[] = {
 	 "write=1100 fail=1:22", "- ok", "0a 1100b", "0 2200"},
 	{"an ID that is refused in a later attempt is replaced again", "Set fail=2:22", "- ok",
 	 "0a 1000..1040b", "0 1000..1040"},
+	{"an ID is replaced once in an attempt", "write=5 fail=-1:22", "ok", "0a 5b",
+	 "EINVAL 10"},
 	{"a cancelled request that the kernel refuses is not sent again",
 	 "write=5 fail=1:22 cancel=2", "-", "0a", "ECANCELED 5"},
 
@@ -201,6 +203,8 @@ static const struct row rows[] = {
 	 "- - lid:n2 - ok", "0a 12b 132c 132d@n2 140..340e@n2", "0 140..340"},
 	{"a redirected request expects no response to earlier transmissions", "warm=4",
 	 "ok+16 lid:n2 - ok", "0a 12b 12c@n2 20..220d@n2", "0 20..220"},
+	{"a redirection after the last attempt is not followed", "write=1020 attempts=1",
+	 "lid:n2+1015 ok", "0a", "ETIMEDOUT 1020"},
 
 	/* --- redirection to a GID --- */
 	{"the path to a GID is that of the SA, requested with another ID", "", "gid:n2 ok",

@@ -127,6 +127,8 @@ static const struct row rows[] = {
 	 "exchange(1,2ms) send(1) wait(1ms) send(12) wait(1ms) send(1) wait(2ms) "
 	 "respond(1,4ms) "
 	 "late(12) silent=1 respond(1,3ms) silent=0"},
+	{"a silence ends a cut",
+	 "exchange(1,2ms) lose(4) size=6 send(12) late(12) silent=1 respond(1,1) size=9"},
 	{"a silence does not begin if a later MAD has a response",
 	 "exchange(1,2ms) send(1) wait(1ms) send(12) wait(1ms) send(1) wait(2ms) latest(2ms) "
 	 "respond(1,4ms) late(12) silent=0"},
