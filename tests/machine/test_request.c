@@ -205,6 +205,10 @@ static const struct row rows[] = {
 	 "ok+16 lid:n2 - ok", "0a 12b 12c@n2 20..220d@n2", "0 20..220"},
 	{"a redirection after the last attempt is not followed", "write=1020 attempts=1",
 	 "lid:n2+1015 ok", "0a", "ETIMEDOUT 1020"},
+	{"a redirected request may have to wait for the rate", "rate=1 timeout=3000",
+	 "lid:n2 ok", "0a 999..1001a@n2", "0 999..1001"},
+	{"a redirected request that waits can be cancelled", "rate=1 timeout=3000 cancel=300",
+	 "lid:n2 ok", "0a", "ECANCELED 300"},
 
 	/* --- redirection to a GID --- */
 	{"the path to a GID is that of the SA, requested with another ID", "", "gid:n2 ok",
