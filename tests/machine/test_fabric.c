@@ -324,10 +324,11 @@ TEST(nodes_are_stored_the_last_found_first)
 
 TEST(a_discovered_fabric_is_loaded_the_same)
 {
-	static const char *const topologies[] = {
-		"fat-tree:4,2", "torus:3,2,2", THREE_SWITCHES("FDR10", "0xd2f0"),
+	static const char routers[] =
 		"Rt 2 \"r\"\n[1] \"s\"[3]\nSwitch 9 \"s\" # \"x\" enhanced port 0 lid 8 lmc 2\n"
-		"[1] \"host\" # \"\" 1xEDR\n[4] \"s\"[5]\nCa 2 \"host\"\n[2] \"s\"[7]\n"};
+		"[1] \"host\" # \"\" 1xEDR\n[4] \"s\"[5]\nCa 2 \"host\"\n[2] \"s\"[7]\n";
+	const char *const topologies[] = {"fat-tree:4,2", "torus:3,2,2",
+					  THREE_SWITCHES("FDR10", "0xd2f0"), routers};
 	const struct mad_fabric_options options = {.read = MAD_FABRIC_READ_DEFAULT |
 							   MAD_FABRIC_READ_MLNX_EXT_PORTS};
 

@@ -411,7 +411,7 @@ TEST(each_request_counts_once_and_leaves_once_in_any_order_of_events)
 	for (int step = 0; step < 50000; step++) {
 		now += random() % (random() % 100 ? 100 : 100000);
 		if (random() % 1000 == 0)
-			flow_fix_window(&flow, random() % FLOW_WINDOWS,
+			flow_fix_window(&flow, (enum mad_window)(random() % FLOW_WINDOWS),
 					(unsigned)random() % 3 * 10);
 		if (random() % 1000 == 0)
 			flow.path_limit = (unsigned)random() % 3 * 10;
