@@ -4,7 +4,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
-#include "calls/options.h"
+#include "engine/port.h"
 #include "mad/layout.h"
 
 #include <infiniband/mad.h>

@@ -4,7 +4,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
-#include "calls/engine.h"
+#include "engine/async.h"
 #include "counters/reading.h"
 
 #include <errno.h>
@@ -304,7 +304,7 @@ static void class_port_info_came(struct mad_async *engine, const struct mad_repl
 static struct pending *take_waiting(struct pending *pending, bool all, struct list *taken)
 {
 	struct mad_counters_node *node = pending->reading.options.node;
-	int cancel_state = engine_reenter(pending->engine);
+	int cancel_state = engine_enter_again(pending->engine);
 	struct pending *other = NULL;
 	struct list *entry;
 
@@ -401,7 +401,7 @@ static void cancel(struct engine_operation *operation)
 	}
 	if (pending->asks)
 		hand_over(pending);
-	cancel_state = engine_reenter(pending->engine);
+	cancel_state = engine_enter_again(pending->engine);
 	engine_cancel(pending->engine, pending->id);
 	engine_leave(pending->engine, cancel_state);
 }

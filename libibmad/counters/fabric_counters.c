@@ -11,7 +11,7 @@
 #include "base/report.h"
 #include "base/reserved.h"
 #include "counters/packed_tracker.h"
-#include "port/timers.h"
+#include "engine/timers.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -7,7 +7,7 @@
 #include "base/export.h"
 #include "base/report.h"
 #include "base/reserved.h"
-#include "port/timers.h"
+#include "engine/timers.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void limits_finished(struct limits *limits)
 
 static void cancel_requests(struct fabric_reading *reading)
 {
-	int cancel_state = engine_reenter(reading->async);
+	int cancel_state = engine_enter_again(reading->async);
 
 	list_for_each (entry, &reading->walks)
 		engine_cancel(reading->async, list_entry(entry, struct walk, entry)->id);

@@ -7,7 +7,7 @@
 #include "base/export.h"
 #include "base/report.h"
 #include "base/reserved.h"
-#include "port/timers.h"
+#include "engine/timers.h"
 
 #include <infiniband/mad_fields.h>
 #include <errno.h>

@@ -16,7 +16,7 @@
 #include "base/export.h"
 #include "base/report.h"
 #include "base/reserved.h"
-#include "calls/engine.h"
+#include "engine/async.h"
 #include "fabric/discovery.h"
 #include "fabric/graph.h"
 

@@ -4,7 +4,7 @@
 
 #include "fabric/discovery.h"
 
-#include "port/timers.h"
+#include "engine/timers.h"
 
 #include <errno.h>
 

@@ -5,7 +5,7 @@
 #include "base/export.h"
 #include "base/report.h"
 #include "base/reserved.h"
-#include "calls/engine.h"
+#include "engine/async.h"
 #include "notices/notices_state.h"
 
 #include <infiniband/mad_sa.h>
@@ -49,7 +49,7 @@ static void end(struct registration *registration, int error, unsigned status)
  */
 void notices_server_ended(struct mad_notices *notices)
 {
-	int cancel_state = engine_reenter(notices->engine);
+	int cancel_state = engine_enter_again(notices->engine);
 
 	notices->last_server = server_stats(notices->server);
 	notices->server = NULL;

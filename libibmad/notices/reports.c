@@ -5,7 +5,7 @@
  * confirmed.
  */
 
-#include "port/timers.h"
+#include "engine/timers.h"
 #include "notices/notices_state.h"
 
 #define REPORT_SIZE 80 /* of a Notice and its issuer's GID */

@@ -4,6 +4,8 @@
 
 #include "sa/keeper.h"
 
+#include "base/report.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -25,7 +27,7 @@ static struct registration *registration_of(struct list *entry)
 
 void keeper_set_timer(struct sa_keeper *keeper, int64_t at)
 {
-	int cancel_state = engine_reenter(keeper->engine);
+	int cancel_state = engine_enter_again(keeper->engine);
 
 	/* another thread, or a callback, may have set it while this time was computed */
 	if (at < keeper->timer.at)
@@ -43,10 +45,10 @@ void keeper_gid(const struct sa_keeper *keeper, uint8_t gid[16])
 static int port_error(const struct sa_keeper *keeper)
 {
 	struct ibmad_port *port = keeper->engine->port;
-	int cancel_state = engine_reenter(keeper->engine), error = 0;
+	int cancel_state = engine_enter_again(keeper->engine), error = 0;
 
-	if (port->gone)
-		error = -port->gone;
+	if (port->error)
+		error = -port->error;
 	else if (port->inherited)
 		error = -ECANCELED;
 	engine_leave(keeper->engine, cancel_state);
@@ -65,7 +67,7 @@ static void finish(struct registration *registration, const struct mad_failure *
 		failure_store(failure);
 	registration->ops->end(registration, failure->error, registration_status(failure));
 	/* until its last callback has returned, the engine is not idle */
-	cancel_state = engine_reenter(engine);
+	cancel_state = engine_enter_again(engine);
 	engine->registrations--;
 	engine_leave(engine, cancel_state);
 }
@@ -182,7 +184,7 @@ static void advance_registration(struct registration *registration, int64_t now,
 
 static void take_joining(struct sa_keeper *keeper)
 {
-	int cancel_state = engine_reenter(keeper->engine);
+	int cancel_state = engine_enter_again(keeper->engine);
 	struct list *first;
 
 	while ((first = list_pop(&keeper->joining))) {
@@ -276,8 +278,8 @@ int keeper_make(struct mad_async *engine, int *missing)
 	struct sa_keeper *keeper;
 
 	*missing = 0;
-	if (engine->port->gone || engine->ending || engine->port->inherited)
-		return engine->port->gone ? -engine->port->gone : -ECANCELED;
+	if (engine->port->error || engine->ending || engine->port->inherited)
+		return engine->port->error ? -engine->port->error : -ECANCELED;
 	if (handle_agent(handle, IB_SA_CLASS) < 0)
 		*missing = IB_SA_CLASS;
 	else if (handle_agent(handle, IB_SMI_DIRECT_CLASS) < 0)

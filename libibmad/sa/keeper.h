@@ -16,7 +16,7 @@
 #ifndef LIBIBMAD_KEEPER_H
 #define LIBIBMAD_KEEPER_H
 
-#include "calls/engine.h"
+#include "engine/async.h"
 
 #include <infiniband/mad_errors.h>
 #include <infiniband/mad_notice.h>

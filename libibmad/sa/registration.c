@@ -8,7 +8,7 @@
 #include "sa/keeper.h"
 
 #include "base/report.h"
-#include "calls/options.h"
+#include "engine/port.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
 #ifndef LIBIBMAD_SA_H
 #define LIBIBMAD_SA_H
 
-#include "port/port.h"
+#include "engine/port.h"
 
 #include <infiniband/mad.h>
 #include <infiniband/mad_async.h>

@@ -3,7 +3,7 @@
 #include "sa/sa.h"
 
 #include "base/report.h"
-#include "port/timers.h"
+#include "engine/timers.h"
 #include "mad/layout.h"
 
 #include <infiniband/mad_fields.h>

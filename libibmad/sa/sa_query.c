@@ -7,8 +7,8 @@
 #include "base/export.h"
 #include "base/report.h"
 #include "base/reserved.h"
-#include "calls/operation_limits.h"
-#include "calls/options.h"
+#include "engine/operation_limits.h"
+#include "engine/port.h"
 #include "mad/layout.h"
 
 #include <errno.h>

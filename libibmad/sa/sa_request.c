@@ -6,7 +6,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
-#include "calls/operation_limits.h"
+#include "engine/operation_limits.h"
 
 #include <errno.h>
 
@@ -62,7 +62,7 @@ static int run(struct mad_async *engine, const struct mad_sa_query *query,
 	if (error)
 		return error;
 	/* no other thread processes the engine: the request is not called back yet */
-	cancel_state = engine_reenter(engine);
+	cancel_state = engine_enter_again(engine);
 	limits_begin(&blocking->limits, engine, query->time_limit_ms, query->cancel, m_key);
 	engine_leave(engine, cancel_state);
 	mad_async_wait(engine, -1);

@@ -9,7 +9,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
-#include "calls/engine.h"
+#include "engine/async.h"
 #include "sa/sa.h"
 
 #include <infiniband/mad_fields.h>
@@ -50,7 +50,7 @@ struct sa_request {
 /* From now on the request cannot be cancelled. */
 static bool end(struct sa_request *request)
 {
-	int cancel_state = engine_reenter(request->engine);
+	int cancel_state = engine_enter_again(request->engine);
 	bool cancelled = operation_end(request->engine, &request->operation);
 
 	list_leave(&request->all);
@@ -217,7 +217,7 @@ static void fill_gid(uint8_t *gid, const struct local_port *port)
 static int resume(struct sa_request *request, int error, const struct local_port *port)
 {
 	struct mad_async *engine = request->engine;
-	int cancel_state = engine_reenter(engine), ret = error;
+	int cancel_state = engine_enter_again(engine), ret = error;
 
 	request->waits = false;
 	if (request->operation.cancelled) {
@@ -243,7 +243,7 @@ static int resume(struct sa_request *request, int error, const struct local_port
 /* Moves the requests that wait to a list of the caller. */
 static void take_waiting(struct mad_async *engine, struct list *taken)
 {
-	int cancel_state = engine_reenter(engine);
+	int cancel_state = engine_enter_again(engine);
 	struct list *first;
 
 	list_init(taken);
@@ -273,7 +273,7 @@ static void resume_all(struct mad_async *engine, const struct mad_reply *reply, 
 /* Sends the requests to the previous address again, before they time out. */
 static void move_others(struct mad_async *engine, const ib_portid_t *sa)
 {
-	int cancel_state = engine_reenter(engine);
+	int cancel_state = engine_enter_again(engine);
 
 	list_for_each (entry, &engine->sa->sent) {
 		struct sa_request *request = list_entry(entry, struct sa_request, all);
@@ -297,7 +297,7 @@ static void node_info_came(struct mad_async *engine, const struct mad_reply *rep
 	int error = error_of_smp(reply), cancel_state;
 
 	if (!error) {
-		cancel_state = engine_reenter(engine);
+		cancel_state = engine_enter_again(engine);
 		client->has_guid = true;
 		client->guid = mad_read_field(reply->data, 0, IB_NODE_PORT_GUID_F);
 		error = read_port_unlocking(engine, IB_ATTR_PORT_INFO, 0);
@@ -332,7 +332,7 @@ static bool follow(struct sa_request *request, const struct mad_reply *reply)
 	if (request->fixed || request->moves == SA_MOVES_MOST ||
 	    !sa_address_is_doubtful(reply->error, reply->status))
 		return false;
-	cancel_state = engine_reenter(engine);
+	cancel_state = engine_enter_again(engine);
 	if (!request->operation.cancelled) {
 		request->moves++;
 		request->sent = true;
@@ -349,7 +349,7 @@ static bool follow(struct sa_request *request, const struct mad_reply *reply)
 static int move(struct sa_request *request)
 {
 	struct mad_async *engine = request->engine;
-	int cancel_state = engine_reenter(engine), ret = -ECANCELED;
+	int cancel_state = engine_enter_again(engine), ret = -ECANCELED;
 
 	request->moved = false;
 	if (!request->operation.cancelled) {
@@ -381,7 +381,7 @@ static void cancel(struct engine_operation *operation)
 {
 	struct sa_request *request = list_entry(operation, struct sa_request, operation);
 	struct mad_async *engine = request->engine;
-	int cancel_state = engine_reenter(engine);
+	int cancel_state = engine_enter_again(engine);
 	bool waits = request->waits;
 
 	list_leave(&request->all);

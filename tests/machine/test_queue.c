@@ -434,8 +434,8 @@ SCENARIO(classes_and_engines_take_turns_of_four_requests,
 SCENARIO(a_new_request_is_sent_after_those_that_are_queued,
 	 "rate 10; submit a1 a2 a3; sent a1; wait 250ms; submit a50; sent a2; pass 100ms;"
 	 " sent a3; pass 100ms; sent a50",
-	 "gmps 1; submit a1 a2; sent a1; unread a1; receive; sent; submit a3; sent a2;"
-	 " respond a2; sent a3");
+	 "gmps 1; submit a1 a2; sent a1; unread a1; submit a3; receive; sent a2; respond a2;"
+	 " sent a3");
 
 /* --- windows and the rate ------------------------------------------------------- */
 

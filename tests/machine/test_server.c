@@ -1338,6 +1338,7 @@ TEST_WITH(a_buffer_of_the_program_holds_one_mad, setup_receiver, teardown)
 	int64_t before;
 
 	come_to_port(7);
+	machine_pass(1);
 	machine_deform(5000, 0);
 	assert_fails_null(mad_receive_via(own, 0, port), EMSGSIZE);
 	umad = mad_receive_via(NULL, 0, port);

@@ -223,11 +223,11 @@ TEST(the_leader_polls_once_for_as_long_as_it_takes)
 	begin(&receiver);
 	machine_pass(3600 * SECOND);
 	assert_int_equal(polls(), 1);
-	/* nor does a later timer of another thread wake it */
+	/* another thread's timer wakes it only when it is due */
 	machine_rule("slow 1s");
 	begin(&call);
 	machine_pass(SECOND / 2);
-	assert_in_range(polls(), 1, 2);
+	assert_in_range(polls(), 1, 3);
 	end(&call, 1);
 	end_receiver(&receiver);
 }
@@ -252,7 +252,7 @@ TEST(nothing_is_read_without_need)
 	fail_with(&call, ETIMEDOUT);
 }
 
-/* A leader that has read 32 messages of others looks at its own request. */
+/* A leader that has read 64 messages of others looks at its own request. */
 TEST(a_leader_reads_a_part_of_a_queue_at_a_time)
 {
 	struct caller call = asker(1);
@@ -260,12 +260,12 @@ TEST(a_leader_reads_a_part_of_a_queue_at_a_time)
 
 	slow_nodes("1");
 	begin(&call);
-	for (int i = 0; i < 64; i++)
+	for (int i = 0; i < 128; i++)
 		send_request(5 * MS);
 	before = polls();
 	end(&call, 1);
 	assert_in_range(polls() - before, 2, 3);
-	assert_in_range(machine_calls(MACHINE_READ), 65, 69);
+	assert_in_range(machine_calls(MACHINE_READ), 129, 133);
 }
 
 /* However many messages others receive. */
@@ -822,6 +822,7 @@ TEST(a_signal_ends_the_receiver_that_leads_alone)
 TEST(a_wait_ends_with_the_last_request_or_its_time)
 {
 	static const int timeouts[] = {-1, 0, 5000};
+	unsigned before;
 
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(mad_async_wait(async, timeouts[i]), 0);
@@ -833,8 +834,9 @@ TEST(a_wait_ends_with_the_last_request_or_its_time)
 	machine_rule("slow 100ms");
 	machine_rule("slow 10ms on n1");
 	submit_some(8);
+	before = polls();
 	assert_int_equal(mad_async_wait(async, 0), -ETIMEDOUT);
-	assert_int_equal(polls(), 0);
+	assert_int_equal(polls(), before);
 	assert_int_equal(mad_async_wait(async, 30), -ETIMEDOUT);
 	assert_in_range(machine_us(), 30 * MS, 31 * MS);
 	expect_all(1, 0);

@@ -2,7 +2,7 @@
 
 /* Structures that are allocated and freed all the time, and their numbers. */
 
-#include "port/pool.h"
+#include "engine/pool.h"
 #include "fake_memory.h"
 #include "test.h"
 

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* fork(): a port in a child process. mad.h and mad_async.h say what a child may do. */
+
+#include "engine/async.h"
+
+#include <errno.h>
+
+atomic_uint port_forks;
+/* For port_inherit(). count_fork() makes it new in each child. */
+static pthread_mutex_t child_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void count_fork(void)
+{
+	port_forks++;
+	pthread_mutex_init(&child_lock, NULL);
+}
+
+static void install_fork_handler(void)
+{
+	pthread_atfork(NULL, NULL, count_fork);
+}
+
+void port_watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, install_fork_handler);
+}
+
+/*
+ * In a child of fork(), which has only the thread that forked. Responses to requests in flight
+ * are the parent's. If another thread of the parent was in a call, the port may be half
+ * changed: it is lost.
+ */
+static void become_inherited(struct ibmad_port *port)
+{
+	unsigned own = 0; /* calls of this thread, which forked in a callback */
+	struct list *entry;
+	bool lost;
+
+	list_for_each (engine, &port->engines)
+		own += engine_is_processor(list_entry(engine, struct mad_async, all));
+	lost = port->users > own || pthread_mutex_trylock(&port->lock);
+	port->forks = port_forks;
+	/* the parent's descriptors would wake the parent */
+	port_close_wake_fd(port);
+	if (lost) {
+		port->state = PORT_LOST;
+		return;
+	}
+	port->inherited = true;
+	while ((entry = list_pop(&port->loops)))
+		alarm_close(&list_entry(entry, struct mad_async, loop)->alarm);
+	port->leader = NULL;
+	port->polling = port->reading = port->wake_signalled = false;
+	port->alerted = false;
+	port_begin(port);
+	port_cancel_all(port, ECANCELED);
+	flow_reset(&port->requests.flow);
+	servers_inherit(port);
+	inbox_free(&port->inbox);
+	port_unlock(port);
+}
+
+void port_inherit(struct ibmad_port *port)
+{
+	pthread_mutex_lock(&child_lock);
+	if (port->forks != port_forks)
+		become_inherited(port);
+	pthread_mutex_unlock(&child_lock);
+}

@@ -1,0 +1,958 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The only place that sends, reads, polls and judges timers. If one thread uses the port, it
+ * writes, polls and reads once for each request.
+ *
+ * The leader polls the handle, and an eventfd by which other threads wake it. Event loops poll
+ * the handle, too, and whoever comes first reads for all. A simulator's handle is polled alone,
+ * and by one thread at a time: no other thread reads meanwhile, and the leader returns from
+ * poll(2) every 100 ms.
+ */
+
+#include "base/report.h"
+#include "engine/async.h"
+#include "mad/debug.h"
+#include "mad/probe.h"
+
+#include <infiniband/umad_ext.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* The requests of others that a leader sends before it looks at its own. */
+#define SENT_AT_ONCE 16
+/* queue_next() looks at this number of requests for each one that may be sent. */
+#define LOOKS        16
+/* A leader that cannot be woken returns from poll(2) after this time. */
+#define LOOK_UP_MS   100
+/* If there is no memory for a message, it is read again after this time. */
+#define BLOCKED_US   10000
+/* The LMC of the local port is read again after this time, if it matters. */
+#define LMC_US       1000000
+/* An event loop looks at a handle that it cannot poll after this time. */
+#define LOOK_US      5000
+/*
+ * How long the kernel waits for the acknowledgement of segments, or the request's timeout if
+ * that is shorter. Then the kernel retransmits them, as often as the message has retries.
+ */
+#define ACK_MS       2000
+/* The retries of a response, which has no timeout. */
+#define ACK_RETRIES  4
+/* The kernel queues this number of messages for a handle at most. */
+#define QUEUED_MAX   200001
+/* A message that is dropped is read into this memory, which is mapped several times. */
+#define DRAIN_SIZE   (1 << 20)
+
+const char *const public_call_names[] = {
+	[CALL_RPC] = "mad_rpc",
+	[CALL_RPC_RMPP] = "mad_rpc_rmpp",
+	[CALL_RPC_MESSAGE] = "mad_rpc_message",
+	[CALL_ASYNC_SUBMIT] = "mad_async_submit",
+	[CALL_SA_SUBMIT] = "mad_sa_submit",
+};
+
+/* --- the handle: writing -------------------------------------------------------- */
+
+/* The errno of a failed umad_send(). EIO may mean that the device is gone: poll(2) tells. */
+static int send_error(const struct handle *handle, int ret)
+{
+	int error = ret == -EIO ? errno : -ret;
+
+	if (error == EIO && umad_poll(handle->fd, 0) == -EIO && errno != EINTR)
+		return ENODEV;
+	return error;
+}
+
+/* Writes the MAD in a umad buffer for the agent that its header names. 0 or an errno. */
+static int handle_write(const struct handle *handle, uint8_t *umad, int length, int kernel_ms,
+			int retries)
+{
+	int agent = (int)((struct ib_user_mad *)(void *)umad)->agent_id, ret;
+
+	report_packet("send\n", umad + handle->header_size, length);
+	do
+		ret = umad_send(handle->fd, agent, umad, length, kernel_ms, retries);
+	while (ret == -EIO && errno == EINTR);
+	return ret ? send_error(handle, ret) : 0;
+}
+
+/*
+ * The same for a request. The library retransmits a request of one MAD. The kernel retransmits
+ * the segments of a longer request until the timeout, because only the kernel knows which
+ * segments are lost.
+ */
+static int handle_send(const struct handle *handle, uint8_t *umad, int length, int kernel_ms)
+{
+	const uint8_t *mad = umad + handle->header_size;
+	bool by_rmpp = handle->rmpp[mad[1]] && mad[RMPP_VERSION_OFFS] == RMPP_VERSION &&
+		       mad[RMPP_FLAGS_OFFS] & IB_RMPP_FLAG_ACTIVE;
+
+	return handle_write(handle, umad, length, kernel_ms,
+			    by_rmpp ? (kernel_ms - 1) / ACK_MS : 0);
+}
+
+/* The kernel waits for no response: the timeout is 0. */
+int handle_respond(const struct handle *handle, uint8_t *umad, int length, bool by_rmpp)
+{
+	return handle_write(handle, umad, length, 0, by_rmpp ? ACK_RETRIES : 0);
+}
+
+/* --- the handle: reading -------------------------------------------------------- */
+
+enum handle_result {
+	HANDLE_MESSAGE,  /* a message is in the buffer */
+	HANDLE_NONE,     /* no message is queued */
+	HANDLE_TOO_LONG, /* the first 256 bytes are in the buffer, the message stays queued */
+	HANDLE_GONE,     /* the device is gone */
+};
+
+/*
+ * Reads a message without waiting. *length is the size of the buffer for the MAD, and becomes
+ * the length of the message's MAD.
+ */
+static enum handle_result handle_receive(const struct handle *handle, uint8_t *umad,
+					 int *length)
+{
+	int ret;
+
+	do
+		ret = umad_recv(handle->fd, umad, length, 0);
+	while (ret == -EIO && errno == EINTR);
+	if (ret >= 0) {
+		report_packet("receive\n", umad + handle->header_size, *length);
+		return HANDLE_MESSAGE;
+	}
+	if (ret == -EWOULDBLOCK)
+		return HANDLE_NONE;
+	return ret == -ENOSPC ? HANDLE_TOO_LONG : HANDLE_GONE;
+}
+
+/* An address range of "size" bytes. With a memfd, each DRAIN_SIZE of it is the same memory. */
+static void *map_drain(size_t size)
+{
+	int fd = memfd_create("umad-drain", MFD_CLOEXEC);
+	uint8_t *range = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (fd >= 0 && ftruncate(fd, DRAIN_SIZE)) {
+		close(fd);
+		fd = -1;
+	}
+	for (size_t at = 0; fd >= 0 && range != MAP_FAILED && at < size; at += DRAIN_SIZE)
+		if (mmap(range + at, DRAIN_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			 fd, 0) == MAP_FAILED) {
+			munmap(range, size);
+			range = MAP_FAILED;
+		}
+	if (fd >= 0)
+		close(fd);
+	return range;
+}
+
+/*
+ * Reads a message of this length and drops it. HANDLE_TOO_LONG: not enough memory; the message
+ * stays queued.
+ */
+static enum handle_result handle_drain(const struct handle *handle, int length)
+{
+	size_t size = (umad_size() + (size_t)length + DRAIN_SIZE - 1) / DRAIN_SIZE * DRAIN_SIZE;
+	void *range = map_drain(size);
+	int ret;
+
+	if (range == MAP_FAILED)
+		return HANDLE_TOO_LONG;
+	do
+		ret = umad_recv(handle->fd, range, &length, 0);
+	while (ret == -EIO && errno == EINTR);
+	munmap(range, size);
+	if (ret == -EWOULDBLOCK)
+		return HANDLE_NONE;
+	return ret < 0 && ret != -ENOSPC ? HANDLE_GONE : HANDLE_MESSAGE;
+}
+
+/* --- waking and telling --------------------------------------------------------- */
+
+static void wake_leader(struct ibmad_port *port)
+{
+	if (!port->polling || port->wake_fd < 0 || port->wake_signalled)
+		return;
+	port->wake_signalled = true;
+	eventfd_write(port->wake_fd, 1);
+}
+
+void waiter_wake(struct ibmad_port *port, struct waiter *waiter)
+{
+	waiter->woken = true;
+	if (waiter->sleeping)
+		pthread_cond_signal(&waiter->awake);
+	else if (waiter == port->leader)
+		wake_leader(port);
+}
+
+static struct waiter *waiter_at(struct list *entry)
+{
+	return list_entry(entry, struct waiter, all);
+}
+
+void port_pass_lead(struct ibmad_port *port)
+{
+	if (port->leader || port->reading)
+		return;
+	list_for_each (entry, &port->waiters)
+		if (waiter_at(entry)->sleeping) {
+			waiter_wake(port, waiter_at(entry));
+			return;
+		}
+}
+
+void port_wake_receiver(struct ibmad_port *port)
+{
+	list_for_each (entry, &port->waiters) {
+		struct waiter *waiter = waiter_at(entry);
+
+		if (waiter->kind == WAIT_FOR_MESSAGE && !waiter->woken) {
+			waiter_wake(port, waiter);
+			return;
+		}
+	}
+}
+
+/* Async-signal-safe, which eventfd_write() is not said to be. */
+void port_alert(struct ibmad_port *port)
+{
+	const uint64_t one = 1;
+	int saved_errno = errno, fd = port->wake_fd;
+
+	/* in a child of fork() no thread waits until the first call */
+	if (port->forks != port_forks)
+		return;
+	port->alerted = true;
+	/* if it fails, the descriptor is readable already */
+	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
+		errno = saved_errno;
+}
+
+static void wake_all_engines(struct ibmad_port *port)
+{
+	list_for_each (entry, &port->engines)
+		engine_wake(list_entry(entry, struct mad_async, all));
+}
+
+int64_t port_next(const struct ibmad_port *port)
+{
+	int64_t next = timers_next(&port->timers), opens = queue_opens(&port->queue);
+
+	return opens < next ? opens : next;
+}
+
+/* Sets what an engine's event loop polls. Work that another thread is doing is not announced.
+ */
+static void tell_loop(struct ibmad_port *port, struct mad_async *engine, int64_t next)
+{
+	bool free = engine->thread == ENGINE_FREE, work = false;
+
+	if (free)
+		work = engine_has_work(engine) || (port->error && engine_is_empty(engine));
+	if (free && engine->timer_at < next)
+		next = engine->timer_at;
+	if (free && engine->timer_at != NEVER && port->error)
+		work = true; /* each timer that is set is due */
+	if (!port->has_descriptor && (engine->open || engine->servers) && !port->error) {
+		int64_t look = clock_us() + LOOK_US;
+
+		if (look < next)
+			next = look;
+	}
+	alarm_set(&engine->alarm, work, next);
+}
+
+void port_tell(struct ibmad_port *port)
+{
+	int64_t next = port_next(port);
+
+	if (next < port->polls_until)
+		wake_leader(port);
+	list_for_each (entry, &port->loops)
+		tell_loop(port, list_entry(entry, struct mad_async, loop), next);
+}
+
+void port_watch(struct ibmad_port *port, bool watch)
+{
+	if (!port->has_descriptor)
+		return;
+	list_for_each (entry, &port->loops)
+		alarm_watch(&list_entry(entry, struct mad_async, loop)->alarm, port->handle.fd,
+			    watch);
+}
+
+/* --- events of requests --------------------------------------------------------- */
+
+static void count_rtt(struct mad_async *engine, uint32_t rtt_us)
+{
+	struct mad_async_stats *stats = &engine->stats;
+
+	if (!engine->rtt_count || rtt_us < stats->rtt_min_us)
+		stats->rtt_min_us = rtt_us;
+	if (rtt_us > stats->rtt_max_us)
+		stats->rtt_max_us = rtt_us;
+	engine->rtt_sum_us += rtt_us;
+	engine->rtt_count++;
+}
+
+/* A request is DONE: its thread goes on, or its engine calls back. */
+static void complete_request(struct ibmad_port *port, struct request *request)
+{
+	struct mad_async *engine = engine_of(port, request);
+
+	timer_stop(&port->timers, &request->timer);
+	queue_remove(&port->queue, request);
+	queue_leave(&port->queue, request);
+	if (!engine) {
+		waiter_wake(port,
+			    &list_entry(request, struct blocking_request, request)->waiter);
+		return;
+	}
+	if (request_has_response(request))
+		count_rtt(engine, request->rtt_us);
+	else if (request->error == ETIMEDOUT)
+		engine->stats.timed_out++;
+	if (request->status & IB_MAD_STS_BUSY)
+		engine->stats.busy++;
+	list_add_last(&engine->completed, &request->queue);
+	engine_wake(engine);
+}
+
+/* Does what the new phase of a request asks for. */
+static void settle_request(struct ibmad_port *port, struct request *request)
+{
+	struct mad_async *engine = engine_of(port, request);
+
+	switch (request->phase) {
+	case REQUEST_DONE:
+		complete_request(port, request);
+		return;
+	case REQUEST_QUEUED:
+		queue_again(&port->queue, request);
+		break;
+	case REQUEST_PAUSED:
+		if (engine)
+			engine->stats.busy++;
+		queue_pause(&port->queue, request);
+		break;
+	default:
+		break;
+	}
+	if (request->timer.at == NEVER)
+		timer_stop(&port->timers, &request->timer);
+	else
+		timer_start(&port->timers, &request->timer);
+	queue_update(&port->queue, request);
+}
+
+static void handle_event(struct ibmad_port *port, struct request *request,
+			 struct request_event *event)
+{
+	if (request_handle(&port->requests, request, event))
+		settle_request(port, request);
+}
+
+void port_cancel(struct ibmad_port *port, struct request *request, int error)
+{
+	struct request_event event = {.kind = EVENT_CANCEL, .error = error, .now = clock_us()};
+
+	handle_event(port, request, &event);
+}
+
+/* The time up to which timers are judged: all messages that came before it were handled. */
+static int64_t judged_until(const struct ibmad_port *port)
+{
+	const struct flow_window *windows = port->requests.flow.windows;
+	int64_t time = port->emptied;
+
+	/*
+	 * Without memory no message can be read. While a simulator's handle is polled, no other
+	 * thread can read, but the leader reads a message as soon as it comes.
+	 */
+	if (port->blocked_until || (port->polling && port->wake_fd < 0))
+		return clock_us();
+	/* messages that came before a request was sent are read before its response */
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
+		if (windows[i].newest > time)
+			time = windows[i].newest;
+	return time;
+}
+
+static void expire_timers(struct ibmad_port *port)
+{
+	struct request_event event = {.kind = EVENT_TIMER};
+
+	if (!port->timers.first)
+		return;
+	event.now = judged_until(port);
+	for (unsigned i = 0; i < BATCH && timers_next(&port->timers) <= event.now; i++)
+		handle_event(port, list_entry(port->timers.first, struct request, timer),
+			     &event);
+}
+
+/* --- sending -------------------------------------------------------------------- */
+
+/* Finds the SA and the local GID; 0 or an errno. The lock is not held: it reads sysfs. */
+static int find_path_source(const struct ibmad_port *port, struct path_source *source)
+{
+	umad_port_t local;
+
+	source->agent = handle_agent(&port->handle, IB_SA_CLASS);
+	source->sa_key = port->options.sa_key;
+	if (source->agent < 0)
+		return EHOSTUNREACH;
+	if (umad_get_port(port->handle.ca_name, port->handle.portnum, &local))
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno
+									     : EHOSTUNREACH;
+	ib_portid_set(&source->sa, (int)local.sm_lid, 1, (int)IB_DEFAULT_QP1_QKEY);
+	source->sa.sl = (uint8_t)local.sm_sl;
+	/* both are in the wire's order */
+	memcpy(source->gid, &local.gid_prefix, 8);
+	memcpy(source->gid + 8, &local.port_guid, 8);
+	umad_release_port(&local);
+	return source->sa.lid ? 0 : EHOSTUNREACH;
+}
+
+static void ask_path_unlocking(struct ibmad_port *port, struct request *request,
+			       struct request_event *event)
+{
+	struct path_source source = {0};
+
+	port_unlock(port);
+	event->error = find_path_source(port, &source);
+	if (!event->error)
+		redirect_ask_path(request->redirect, request->packet, &source);
+	port_lock(port);
+	/* port_cancel_all() does not find a request without an ID */
+	if (port->error)
+		event->error = port->error;
+	event->kind = EVENT_ASKED;
+	event->now = clock_us();
+}
+
+static void write_unlocking(struct ibmad_port *port, struct request *request,
+			    struct request_event *event)
+{
+	struct mad_async *engine = engine_of(port, request);
+	bool renumbered = request->transmissions.renumbered;
+	bool first = request->transmissions.count == 1;
+
+	/* a renumbered packet was counted before the kernel refused its former ID */
+	if (!renumbered)
+		queue_sent(&port->queue, request, event->now);
+	if (engine && !renumbered) {
+		engine->stats.sent++;
+		if (first)
+			engine->queued--;
+		else
+			engine->stats.retried++;
+	}
+	port_unlock(port);
+	if (event->attempts_left)
+		report_retry(event->attempts_left, request_mad(request));
+	if (first && !renumbered)
+		debug_sent(public_call_names[request->call], request->umad,
+			   request_mad(request));
+	event->error =
+		handle_send(&port->handle, request->umad, request->length, event->kernel_ms);
+	port_lock(port);
+	event->kind = EVENT_WRITTEN;
+	/* the kernel may have searched for a GID: the write may take about a second */
+	if (event->error || request->pending.kind)
+		event->now = clock_us();
+}
+
+/* Sends a request that is in no queue. */
+static void transmit_unlocking(struct ibmad_port *port, struct request *request)
+{
+	struct request_event event = {.kind = EVENT_SEND};
+
+	if (port->error) {
+		port_cancel(port, request, port->error);
+		return;
+	}
+	event.now = clock_us();
+	timer_stop(&port->timers, &request->timer);
+	tids_reserve(&port->requests.tids, port->requests.tids.count + 1);
+	request_handle(&port->requests, request, &event);
+	while (request->phase == REQUEST_WRITING || request->phase == REQUEST_ASKING_PATH) {
+		if (request->phase == REQUEST_WRITING)
+			write_unlocking(port, request, &event);
+		else
+			ask_path_unlocking(port, request, &event);
+		request_handle(&port->requests, request, &event);
+	}
+	settle_request(port, request);
+}
+
+void port_submit_unlocking(struct ibmad_port *port, struct request *request, bool urgent)
+{
+	probe_request_submitted(request, request->umad, request_mad(request),
+				request->timeout_ms, request->attempts_left);
+	if (urgent || port->error)
+		queue_bypass(&port->queue, request);
+	else if (!queue_submit(&port->queue, request))
+		return;
+	transmit_unlocking(port, request);
+}
+
+void port_send_unlocking(struct ibmad_port *port, unsigned most)
+{
+	struct queue *queue = &port->queue;
+	unsigned turn = queue->turn, window, looks;
+	struct request *request;
+
+	for (unsigned i = 0; i < FLOW_WINDOWS && most; i++) {
+		window = (turn + i) % FLOW_WINDOWS;
+		looks = most < UINT_MAX / LOOKS ? LOOKS * most : UINT_MAX;
+		while (most && (request = queue_next(queue, window, &looks))) {
+			transmit_unlocking(port, request);
+			most--;
+		}
+		/* next time the other window is first */
+		if (!most)
+			queue->turn = (window + 1) % FLOW_WINDOWS;
+	}
+}
+
+/* --- messages ------------------------------------------------------------------- */
+
+void port_trace_windows(struct ibmad_port *port)
+{
+	unsigned before, size;
+
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++) {
+		before = port->traced_sizes[i];
+		size = port->requests.flow.windows[i].size;
+		port->traced_sizes[i] = size;
+		if (size != before)
+			probe_window_changed(port->handle.fd, i, before, size);
+	}
+}
+
+/*
+ * A response has the ID of a request, and is not the response to it. Releases the lock for the
+ * message, whose hook may call the library.
+ */
+static void note_mismatch_unlocking(struct ibmad_port *port, const uint8_t *umad,
+				    const uint8_t *mad)
+{
+	port->mismatched++;
+	probe_response_mismatched(umad, mad);
+	port_unlock(port);
+	report_mismatch(be16toh(((const struct ib_user_mad *)(const void *)umad)->addr.lid),
+			mad);
+	port_lock(port);
+}
+
+/* Whether a message with the ID of a request is its response, or the report of its timeout. */
+static bool is_expected(const struct ib_user_mad *header, const uint8_t *mad, int length)
+{
+	return header->status ? !is_response(mad) : length >= 36 && is_response(mad);
+}
+
+/*
+ * The LMC of the local port; an SM usually gives the same LMC to all ports. If it cannot be
+ * read, the largest one. No lock is held.
+ */
+static unsigned read_lmc(const struct ibmad_port *port)
+{
+	umad_port_t local;
+	unsigned lmc;
+
+	if (umad_get_port(port->handle.ca_name, port->handle.portnum, &local))
+		return LMC_MAX;
+	lmc = local.lmc < LMC_MAX ? local.lmc : LMC_MAX;
+	umad_release_port(&local);
+	return lmc;
+}
+
+/*
+ * The transmission that a message is a response to, or whose timeout it reports; NULL: none.
+ * Releases the lock to read the LMC, which matters only if a response is from another LID.
+ */
+static struct transmission *find_transmission_unlocking(struct ibmad_port *port,
+							const uint8_t *umad, int length)
+{
+	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
+	const uint8_t *mad = umad + port->handle.header_size;
+	struct transmission *transmission;
+	enum response_match match;
+	unsigned lmc;
+
+	while (length >= 24) {
+		transmission = tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
+		if (!transmission || !is_expected(header, mad, length))
+			return NULL;
+		if (header->status)
+			return transmission;
+		match = response_match(request_of(transmission), umad, length, port->lmc);
+		if (match == RESPONSE_MATCHES)
+			return transmission;
+		if (match == RESPONSE_OF_ANOTHER || clock_us() < port->lmc_until) {
+			note_mismatch_unlocking(port, umad, mad);
+			return NULL;
+		}
+		port_unlock(port);
+		lmc = read_lmc(port);
+		port_lock(port);
+		port->lmc = lmc;
+		port->lmc_until = clock_us() + LMC_US;
+	}
+	return NULL;
+}
+
+/* A message that is for no request. */
+static void take_unclaimed(struct ibmad_port *port, const uint8_t *umad, int length)
+{
+	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
+
+	if (servers_receive(port, umad, length))
+		return;
+	if (inbox_add(&port->inbox, umad, length))
+		port_wake_receiver(port);
+	else
+		/* the report of a timeout is not counted: it is no MAD from the wire */
+		port->dropped += !header->status;
+}
+
+/*
+ * Handles a message that was read before "now": length bytes of MAD in umad. "allocated": the
+ * port may keep umad. Returns whether the port keeps it.
+ */
+static bool receive_unlocking(struct ibmad_port *port, uint8_t *umad, int length,
+			      bool allocated, int64_t now)
+{
+	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
+	struct transmission *transmission = find_transmission_unlocking(port, umad, length);
+	struct request_event event = {.kind = header->status ? EVENT_REPORT : EVENT_RESPONSE,
+				      .now = now,
+				      .transmission = transmission,
+				      .umad = umad,
+				      .length = length,
+				      .allocated = allocated};
+
+	if (!transmission) {
+		take_unclaimed(port, umad, length);
+		return false;
+	}
+	if (event.kind == EVENT_RESPONSE)
+		queue_remove(&port->queue, request_of(transmission));
+	handle_event(port, request_of(transmission), &event);
+	if (probe_is_window_traced())
+		port_trace_windows(port);
+	return allocated && !event.allocated;
+}
+
+/* Only the first MAD of a message could be read: its request completes with this errno. */
+static void receive_failed_unlocking(struct ibmad_port *port, const uint8_t *umad, int error)
+{
+	struct transmission *transmission =
+		find_transmission_unlocking(port, umad, IB_MAD_SIZE);
+
+	if (transmission && !((const struct ib_user_mad *)(const void *)umad)->status)
+		port_cancel(port, request_of(transmission), error);
+	else
+		port->dropped++;
+}
+
+/* --- reading -------------------------------------------------------------------- */
+
+/* No message can be read before a time; 0: they can. */
+static void set_blocked(struct ibmad_port *port, int64_t until)
+{
+	/* event loops would spin */
+	if (!until != !port->blocked_until)
+		port_watch(port, !until);
+	port->blocked_until = until;
+}
+
+/*
+ * Reads a message of more than one MAD, whose first MAD is in the buffer. If the message is not
+ * queued any more, another process that shares the handle has read it.
+ */
+static enum handle_result read_long_unlocking(struct ibmad_port *port, int length)
+{
+	enum handle_result result;
+	uint8_t *umad = NULL;
+	int error = 0;
+
+	port_unlock(port);
+	if ((size_t)length > port->options.max_reply)
+		error = EMSGSIZE;
+	else if (!(umad = malloc(umad_size() + (size_t)length)))
+		error = ENOMEM;
+	result = umad ? handle_receive(&port->handle, umad, &length)
+		      : handle_drain(&port->handle, length);
+	port_lock(port);
+	/* while a message blocks the queue, its request completes once */
+	if (!umad && !port->blocked_until)
+		receive_failed_unlocking(port, port->buffer, error);
+	set_blocked(port, !umad && result == HANDLE_TOO_LONG ? clock_us() + BLOCKED_US : 0);
+	if (!umad || result != HANDLE_MESSAGE ||
+	    !receive_unlocking(port, umad, length, length > IB_MAD_SIZE, clock_us()))
+		free(umad);
+	return result == HANDLE_NONE ? HANDLE_TOO_LONG : result;
+}
+
+/* All messages that came before a time were handled. */
+static void note_emptied(struct ibmad_port *port, int64_t time)
+{
+	port->emptied = time;
+	port->read_since = 0;
+}
+
+/* In a storm the queue is never empty, but then it is known which messages were read. */
+static void count_message(struct ibmad_port *port, int64_t time)
+{
+	if (!port->read_since++)
+		port->reading_since = time;
+	if (port->read_since > QUEUED_MAX)
+		note_emptied(port, port->reading_since);
+}
+
+/*
+ * Whether a thread stops reading, because it has what it waits for. One with an engine reads on
+ * while responses are expected: they are often queued already.
+ */
+static bool has_enough(const struct ibmad_port *port, const struct waiter *waiter)
+{
+	return waiter && waiter->woken &&
+	       !(waiter->kind == WAIT_FOR_ENGINE && port->requests.tids.count);
+}
+
+/*
+ * Reads until nothing is queued, BATCH messages are read, or the waiter has enough; NULL: no
+ * waiter. "time" is over.
+ */
+static void read_messages_unlocking(struct ibmad_port *port, const struct waiter *waiter,
+				    int64_t time)
+{
+	enum handle_result result = HANDLE_MESSAGE;
+	int length;
+
+	port->reading = true;
+	for (unsigned i = 0; i < BATCH; i++) {
+		length = IB_MAD_SIZE;
+		port_unlock(port);
+		result = handle_receive(&port->handle, port->buffer, &length);
+		port_lock(port);
+		if (result == HANDLE_TOO_LONG) {
+			result = read_long_unlocking(port, length);
+		} else {
+			if (port->blocked_until)
+				set_blocked(port, 0);
+			if (result == HANDLE_NONE)
+				note_emptied(port, time);
+		}
+		if (result == HANDLE_NONE || result == HANDLE_GONE)
+			break;
+		time = clock_us();
+		count_message(port, time);
+		if (result == HANDLE_MESSAGE && length <= IB_MAD_SIZE)
+			receive_unlocking(port, port->buffer, length, false, time);
+		if (has_enough(port, waiter) || port->error || port->blocked_until)
+			break;
+	}
+	port->reading = false;
+	if (result == HANDLE_GONE)
+		port_fail(port, PORT_GONE, ENODEV);
+}
+
+void port_work_unlocking(struct ibmad_port *port)
+{
+	int64_t now = clock_us();
+
+	if (!port->reading && !port->error && port->blocked_until <= now) {
+		read_messages_unlocking(port, NULL, now);
+		port_pass_lead(port);
+	}
+	expire_timers(port);
+	/* sending may take long: another thread leads meanwhile */
+	if (queue_is_ready(&port->queue)) {
+		port_pass_lead(port);
+		port_send_unlocking(port, BATCH);
+	}
+}
+
+/* --- waiting -------------------------------------------------------------------- */
+
+void waiter_begin(struct ibmad_port *port, struct waiter *waiter, enum wait_kind kind)
+{
+	waiter->kind = kind;
+	waiter->sleeping = waiter->woken = waiter->interrupted = false;
+	list_add_first(&port->waiters, &waiter->all);
+}
+
+void waiter_end(struct ibmad_port *port, struct waiter *waiter)
+{
+	list_remove(&waiter->all);
+	port_pass_lead(port);
+}
+
+/* Sleeps until another thread wakes this one. */
+static void sleep_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until,
+			    int64_t now)
+{
+	int64_t next = port_next(port);
+
+	if (port->blocked_until > now && port->blocked_until < until) {
+		until = port->blocked_until;
+	} else if (port->polling && next < port->polls_until && !port->wake_signalled) {
+		/* the leader does not know of this time: often it need not, for a response
+		 * comes */
+		if (next <= now)
+			wake_leader(port);
+		else if (next < until)
+			until = next;
+	}
+	clock_cond_init(&waiter->awake);
+	waiter->sleeping = true;
+	clock_cond_wait(&waiter->awake, &port->lock, until);
+	waiter->sleeping = false;
+	pthread_cond_destroy(&waiter->awake);
+}
+
+/* Polls the handle until a time: 0 if messages are queued, or else as umad_poll_with(). */
+static int poll_unlocking(struct ibmad_port *port, int64_t until, int64_t now)
+{
+	bool alone = port->wake_fd < 0; /* a simulator's handle, or no descriptor is free */
+	int ms = ms_until(until, now, alone ? LOOK_UP_MS : INT_MAX), ret, error;
+
+	port->polling = true;
+	port->polls_until = alone ? now : until;
+	port->reading = alone;
+	port_unlock(port);
+	ret = alone ? umad_poll(port->handle.fd, ms)
+		    : umad_poll_with(port->handle.fd, port->wake_fd, ms);
+	error = errno;
+	port_lock(port);
+	port->polling = false;
+	if (alone)
+		port->reading = false;
+	if (port->wake_signalled || ret == 1) {
+		eventfd_t count;
+
+		port->wake_signalled = false;
+		eventfd_read(port->wake_fd, &count);
+	}
+	if (ret == -ETIMEDOUT && now + ms * INT64_C(1000) > port->emptied)
+		note_emptied(port, now + ms * INT64_C(1000));
+	return ret == -EIO && error == EINTR ? -EINTR : ret;
+}
+
+static void lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until,
+			   int64_t now)
+{
+	int ret;
+
+	if (port->wake_fd < 0 && port->has_descriptor)
+		port_open_wake_fd(port);
+	port_tell(port); /* event loops */
+	port->leader = waiter;
+	ret = poll_unlocking(port, until, now);
+	if (ret == 0 && !port->reading && !port->error)
+		read_messages_unlocking(port, waiter, now);
+	else if (ret == -EINTR)
+		waiter->interrupted = true;
+	else if (ret < 0 && ret != -ETIMEDOUT)
+		port_fail(port, PORT_GONE, ENODEV);
+	port->leader = NULL;
+	/* last: port_alert() sets "alerted" before it writes to wake_fd */
+	if (atomic_exchange(&port->alerted, false))
+		wake_all_engines(port);
+	expire_timers(port);
+	if (queue_is_ready(&port->queue)) {
+		port_pass_lead(port);
+		port_send_unlocking(port, SENT_AT_ONCE);
+	}
+}
+
+void port_wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until)
+{
+	int64_t now = clock_us(), next = port_next(port);
+	bool free = !port->reading && port->blocked_until <= now;
+
+	waiter->woken = false;
+	if (port->error)
+		/* for a request that another thread is writing */
+		sleep_unlocking(port, waiter, until, now);
+	else if (free && (until <= now || (!port->leader && next <= now)))
+		/* the leader may not have run since a message came */
+		port_work_unlocking(port);
+	else if (free && !port->leader)
+		lead_unlocking(port, waiter, next < until ? next : until, now);
+	else
+		sleep_unlocking(port, waiter, until, now);
+}
+
+/* --- the end -------------------------------------------------------------------- */
+
+/* Cancels requests that expect a response. One that a thread is writing completes later. */
+static void cancel_sent(struct ibmad_port *port, int error)
+{
+	const struct tids *tids = &port->requests.tids;
+	struct transmission *transmission;
+	struct request *request;
+
+	for (unsigned i = 0; tids->count && i < tids->bucket_count; i++) {
+		transmission = tids->buckets[i];
+		while (transmission) {
+			request = request_of(transmission);
+			transmission = transmission->next;
+			if (request_is_ended(request))
+				continue;
+			port_cancel(port, request, error);
+			/* port_cancel() may have taken any transmission out of the bucket */
+			transmission = tids->buckets[i];
+		}
+	}
+}
+
+void port_cancel_all(struct ibmad_port *port, int error)
+{
+	struct list queued, *first;
+
+	queue_drain(&port->queue, &queued);
+	while ((first = list_pop(&queued)))
+		port_cancel(port, list_entry(first, struct request, queue), error);
+	cancel_sent(port, error);
+	while (port->timers.first)
+		port_cancel(port, list_entry(port->timers.first, struct request, timer), error);
+}
+
+void port_fail(struct ibmad_port *port, enum port_state state, int error)
+{
+	if (port->state < state)
+		port->state = state;
+	if (!port->error)
+		port->error = error;
+	port_watch(port, false);
+	port_cancel_all(port, port->error);
+	servers_end(port, -port->error);
+	list_for_each (entry, &port->waiters)
+		waiter_wake(port, waiter_at(entry));
+	wake_all_engines(port);
+}
+
+void request_debug(const struct request *request)
+{
+	const struct debug_result result = {
+		.error = request->error,
+		.status = request->status,
+		.transmissions = request->transmissions.count,
+		.elapsed_ms = request->elapsed_ms,
+	};
+
+	if (ibdebug)
+		debug_write_result(public_call_names[request->call], request->umad,
+				   request_mad(request), &result);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Whether a response belongs to a request. The transaction ID decides first (tids.h). This is
+ * the second check, in case a node, another program or the network uses an ID twice.
+ */
+
+#include "engine/request.h"
+
+#include "mad/layout.h"
+
+#include <infiniband/umad_sa.h>
+
+/* Addresses from here on are no port: multicast groups, and the permissive LID. */
+#define MULTICAST_LIDS 0xc000
+#define OUI_OFFS       37
+#define OUI_SIZE       3
+
+/*
+ * The specification leaves the methods and the modifiers of these classes to those who define
+ * them (IBA 13.4.4): a response may have others than its request.
+ */
+static bool has_methods_of_its_own(uint8_t mgmt_class)
+{
+	return mad_is_vendor_range1(mgmt_class) || mad_is_vendor_range2(mgmt_class) ||
+	       (mgmt_class >= 0x10 && mgmt_class <= 0x2f);
+}
+
+/* Nodes that refuse a request often set only the response bit in its method. */
+static bool is_method_of_response(const uint8_t *asked, const uint8_t *mad)
+{
+	if (has_methods_of_its_own(mad[1]) || mad[1] == IB_BOARD_MGMT_CLASS ||
+	    mad[3] == (asked[3] | IB_MAD_RESPONSE))
+		return true;
+	switch (asked[3]) {
+	case IB_MAD_METHOD_SET:
+		return mad[3] == IB_MAD_METHOD_GET_RESPONSE;
+	case IB_MAD_METHOD_TRAP:
+		return mad[3] == IB_MAD_METHOD_TRAP_REPRESS;
+	case IB_MAD_METHOD_GET_TRACE_TABLE:
+		return mad[3] == IB_MAD_METHOD_GET_TABLE_RESPONSE;
+	}
+	return false;
+}
+
+static bool is_redirection_by_class_port_info(const uint8_t *mad)
+{
+	return !is_smp_class(mad[1]) && get16(mad, STATUS_OFFS) == IB_MAD_STS_REDIRECT &&
+	       get16(mad, ATTRIBUTE_OFFS) == CLASS_PORT_INFO;
+}
+
+/*
+ * The attribute of the records that two methods of the SA return: a MultiPathRecord asks for
+ * PathRecords, and a PathRecord for TraceRecords (IBA 15.4.6, 15.4.7). 0: that of the request.
+ */
+static unsigned attribute_of_records(const uint8_t *asked)
+{
+	if (asked[1] != IB_SA_CLASS)
+		return 0;
+	return asked[3] == IB_MAD_METHOD_GETMULTI          ? IB_SA_ATTR_PATHRECORD
+	       : asked[3] == IB_MAD_METHOD_GET_TRACE_TABLE ? UMAD_SA_ATTR_TRACE_REC
+							   : 0;
+}
+
+/* A response has the attribute ID and the modifier of its request (IBA 13.4.5, 13.4.6). */
+static bool is_attribute_of_response(const uint8_t *asked, const uint8_t *mad)
+{
+	uint32_t changed = get32(asked, MODIFIER_OFFS) ^ get32(mad, MODIFIER_OFFS);
+
+	if (is_redirection_by_class_port_info(mad))
+		return true;
+	if (get16(asked, ATTRIBUTE_OFFS) != get16(mad, ATTRIBUTE_OFFS) &&
+	    get16(mad, ATTRIBUTE_OFFS) != attribute_of_records(asked))
+		return false;
+	if (mad[1] == IB_BOARD_MGMT_CLASS)
+		changed &= ~1u; /* the response bit (IBA 16.2.2) */
+	return !changed || has_methods_of_its_own(mad[1]);
+}
+
+/* Whether "size" bytes are the same; those that a short response does not have count as such.
+ */
+static bool is_same(const uint8_t *asked, const uint8_t *mad, int offset, int size, int length)
+{
+	int there = length - offset;
+
+	if (there > size)
+		there = size;
+	return there <= 0 || !memcmp(asked + offset, mad + offset, (size_t)there);
+}
+
+/* A vendor's class of range 2 is that of an OUI (IBA 16.5.1). */
+static bool is_oui_of_response(const uint8_t *asked, const uint8_t *mad, int length)
+{
+	return !mad_is_vendor_range2(mad[1]) || is_same(asked, mad, OUI_OFFS, OUI_SIZE, length);
+}
+
+/* An SMP comes back with the path on which it was sent (IBA 14.2.2). */
+static bool is_path_of_response(const uint8_t *asked, const uint8_t *mad, int length)
+{
+	int hops = asked[HOP_COUNT_OFFS];
+
+	return mad[1] != IB_SMI_DIRECT_CLASS ||
+	       (mad[HOP_COUNT_OFFS] == hops &&
+		is_same(asked, mad, INITIAL_PATH_OFFS + 1, hops, length));
+}
+
+/* Whether both GIDs are of one port: besides its subnet's prefix it has the default one (IBA
+ * 4.1.1).
+ */
+static bool is_same_port(const uint8_t *gid, const uint8_t *other)
+{
+	static const uint8_t default_prefix[8] = {0xfe, 0x80};
+
+	if (memcmp(gid + 8, other + 8, 8) != 0)
+		return false;
+	return !memcmp(gid, other, 8) || !memcmp(gid, default_prefix, 8) ||
+	       !memcmp(other, default_prefix, 8);
+}
+
+/*
+ * Where a response comes from: the LID to which the request was sent, or the GID if both have
+ * a GRH (IBA 13.5.4). A port with several LIDs may respond from another one of them.
+ */
+static enum response_match match_source(const ib_mad_addr_t *to, const ib_mad_addr_t *from,
+					unsigned lmc)
+{
+	unsigned asked = be16toh(to->lid), lid = be16toh(from->lid);
+
+	if (to->grh_present && from->grh_present)
+		return is_same_port(to->gid, from->gid) ? RESPONSE_MATCHES
+							: RESPONSE_OF_ANOTHER;
+	if (!asked || asked >= MULTICAST_LIDS || asked >> lmc == lid >> lmc)
+		return RESPONSE_MATCHES;
+	return asked >> LMC_MAX == lid >> LMC_MAX ? RESPONSE_OF_NEAR_LID : RESPONSE_OF_ANOTHER;
+}
+
+enum response_match response_match(const struct request *request, const uint8_t *umad,
+				   int length, unsigned lmc)
+{
+	const struct ib_user_mad *to = (const struct ib_user_mad *)(const void *)request->umad;
+	const struct ib_user_mad *from = (const struct ib_user_mad *)(const void *)umad;
+	const uint8_t *asked = request_mad(request), *mad = umad + request->header_size;
+
+	if (!is_method_of_response(asked, mad) || !is_attribute_of_response(asked, mad) ||
+	    !is_oui_of_response(asked, mad, length) || !is_path_of_response(asked, mad, length))
+		return RESPONSE_OF_ANOTHER;
+	if (mad[1] == IB_SMI_DIRECT_CLASS)
+		return RESPONSE_MATCHES;
+	return match_source(&to->addr, &from->addr, lmc);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Blocking requests: a request, and a thread that waits for it. */
+
+#include "engine/rpc.h"
+
+#include "base/export.h"
+#include "base/report.h"
+#include "mad/layout.h"
+#include "engine/port.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Sends a request and waits until it is complete. 0 or -ECANCELED. */
+static int wait_for(struct ibmad_port *port, struct blocking_request *blocking)
+{
+	int cancel_state;
+
+	if (port_enter(port, &cancel_state))
+		return -ECANCELED;
+	waiter_begin(port, &blocking->waiter, WAIT_FOR_REQUEST);
+	port_submit_unlocking(port, &blocking->request, false);
+	while (blocking->request.phase != REQUEST_DONE)
+		port_wait_unlocking(port, &blocking->waiter, NEVER);
+	waiter_end(port, &blocking->waiter);
+	port_leave(port, cancel_state);
+	return 0;
+}
+
+/* --- requests ------------------------------------------------------------------- */
+
+/* Whether the route is wrong, which packet_build() has already reported. */
+static bool is_bad_route(const ib_rpc_t *rpc, const ib_portid_t *dport)
+{
+	return (rpc->mgtclass & 0xff) == IB_SMI_DIRECT_CLASS &&
+	       (dport->drpath.cnt < 0 || dport->drpath.cnt >= IB_SUBNET_PATH_HOPS_MAX);
+}
+
+/* Called for each response to a blocking request; may be NULL. */
+static response_fn *_Atomic response_hook;
+
+void rpc_on_response(response_fn *hook)
+{
+	response_hook = hook;
+}
+
+static void offer_response(struct request *request)
+{
+	response_fn *hook = response_hook;
+
+	if (hook)
+		hook(request_mad(request), (size_t)request->length);
+}
+
+static void store_failure(const ib_rpc_t *rpc, const struct request *request, int error)
+{
+	const struct mad_failure failure = {
+		.error = -error,
+		.mgmt_class = rpc->mgtclass & 0xff,
+		.method = (unsigned)rpc->method,
+		.attribute = rpc->attr.id,
+		.status = request->status,
+		.transmissions = request->transmissions.count,
+		.elapsed_ms = request->elapsed_ms,
+	};
+
+	failure_store(&failure);
+}
+
+/*
+ * Stores and reports that a request could not be made, and returns the errno of the call. If
+ * the class is not registered, the calls of rdma-core fail with EINVAL, and report that with
+ * ibdebug only.
+ */
+static int not_made(const char *call, const struct request *request, const ib_rpc_t *rpc,
+		    ib_portid_t *dport, int error)
+{
+	store_failure(rpc, request, error);
+	if (!call && error == EPROTONOSUPPORT)
+		report_class("mad_rpc_message", rpc->mgtclass);
+	if (!call) {
+		report_not_made("mad_rpc_message", error);
+		return error;
+	}
+	if (error == EPROTONOSUPPORT) {
+		report_class_debug(call, rpc->mgtclass);
+		error = EINVAL;
+	}
+	if (dport && !is_bad_route(rpc, dport))
+		report_failure(call, portid2str(dport), error);
+	return error;
+}
+
+/* Stores and reports the failure of a request. */
+static void store_and_report(const char *call, const struct request *request,
+			     const ib_rpc_t *rpc, ib_portid_t *dport)
+{
+	if (call && request->status)
+		report_status(call, portid2str(dport), request->status);
+	else if (call)
+		report_failure(call, portid2str(dport), request->error);
+	store_failure(rpc, request, request->error);
+}
+
+/* exchange() while the thread cannot be cancelled. */
+static int exchange_uncancelled(enum public_call call, struct ibmad_port *port,
+				struct blocking_request *blocking, ib_rpc_t *rpc,
+				ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, const void *payload,
+				size_t size)
+{
+	struct request_settings settings = options_for_request(port, rpc->mgtclass & 0xff);
+	struct request *request = &blocking->request;
+	/* mad_rpc_message() returns its failures, and reports none */
+	const char *reported_as = call == CALL_RPC_MESSAGE ? NULL : public_call_names[call];
+	int ret;
+
+	settings.by_rmpp = !reported_as && request_is_by_rmpp(rpc);
+	request_init(request, &port->blocking, call);
+	ret = request_make_with_id(request, &settings, rpc, dport, rmpp, payload, size);
+	if (!ret)
+		ret = wait_for(port, blocking);
+	if (ret)
+		return not_made(reported_as, request, rpc, dport, -ret);
+	if (request_has_response(request)) {
+		rpc->rstatus = request->status;
+		offer_response(request);
+	}
+	request_debug(request);
+	redirect_report(request->redirect, dport);
+	if (request->error)
+		store_and_report(reported_as, request, rpc, dport);
+	return request->error;
+}
+
+/*
+ * Sends a request and waits: 0, or an errno. The response is in blocking->request. Failures are
+ * reported as those of the public call.
+ */
+static int exchange(enum public_call call, const struct ibmad_port *srcport,
+		    struct blocking_request *blocking, ib_rpc_t *rpc, ib_portid_t *dport,
+		    ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
+{
+	int cancel_state, error;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	error = exchange_uncancelled(call, port_of(srcport), blocking, rpc, dport, rmpp,
+				     payload, size);
+	pthread_setcancelstate(cancel_state, NULL);
+	return error;
+}
+
+/* The end of every call: sets errno and rpc->error. */
+static void *end_call(ib_rpc_t *rpc, int error, void *data)
+{
+	if (rpc && (rpc->mgtclass & IB_MAD_RPC_VERSION_MASK) == IB_MAD_RPC_VERSION1)
+		((ib_rpc_v1_t *)(void *)rpc)->error = error;
+	errno = error;
+	return error ? NULL : data;
+}
+
+/* Fails with EINVAL, because an argument is wrong. */
+static void *refuse_call(ib_rpc_t *rpc)
+{
+	failure_refuse(rpc ? rpc->mgtclass : 0, EINVAL);
+	return end_call(rpc, EINVAL, NULL);
+}
+
+/* Copies rpc->datasz bytes of the response's data, with zeros after a shorter response. */
+static inline void copy_data(struct request *request, const ib_rpc_t *rpc, void *data)
+{
+	const uint8_t *mad = request_mad(request);
+	int there = request->length - rpc->dataoffs;
+
+	if (there < 0)
+		there = 0;
+	if (there > rpc->datasz)
+		there = rpc->datasz;
+	memcpy(data, mad + rpc->dataoffs, (size_t)there);
+	if (there < rpc->datasz)
+		memset((uint8_t *)data + there, 0, (size_t)(rpc->datasz - there));
+}
+
+EXPORT void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
+		     void *payload, void *rcvdata)
+{
+	struct blocking_request blocking;
+	int error;
+
+	if (!rpc || !srcport || rpc->datasz < 0)
+		return refuse_call(rpc);
+	error = exchange(CALL_RPC, srcport, &blocking, rpc, dport, NULL, payload,
+			 (size_t)rpc->datasz);
+	if (!error && rcvdata)
+		copy_data(&blocking.request, rpc, rcvdata);
+	request_fini(&blocking.request);
+	return end_call(rpc, error, rcvdata);
+}
+
+static void copy_rmpp_header(const uint8_t *mad, ib_rmpp_hdr_t *rmpp)
+{
+	rmpp->type = mad[RMPP_TYPE_OFFS];
+	rmpp->flags = mad[RMPP_FLAGS_OFFS] & 7;
+	rmpp->status = mad[RMPP_STATUS_OFFS];
+	rmpp->d1.u = get32(mad, RMPP_DATA1_OFFS);
+	rmpp->d2.u = get32(mad, RMPP_DATA2_OFFS);
+}
+
+EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
+			  ib_rmpp_hdr_t *rmpp, void *data)
+{
+	struct blocking_request blocking;
+	uint8_t *mad;
+	size_t size;
+	int error;
+
+	if (!rpc || !srcport || rpc->datasz < 0 || rpc->dataoffs < 0 ||
+	    rpc->dataoffs > IB_MAD_SIZE)
+		return refuse_call(rpc);
+	/* the buffer may be meant for a long response; the request is one MAD all the same */
+	size = (size_t)(IB_MAD_SIZE - rpc->dataoffs);
+	if (size > (size_t)rpc->datasz)
+		size = (size_t)rpc->datasz;
+	error = exchange(CALL_RPC_RMPP, srcport, &blocking, rpc, dport, rmpp, data, size);
+	if (!error) {
+		mad = request_mad(&blocking.request);
+		if (rmpp)
+			copy_rmpp_header(mad, rmpp);
+		rpc->recsz = mad_get_field(mad, 0, IB_SA_ATTROFFS_F);
+		if (data)
+			copy_data(&blocking.request, rpc, data);
+	}
+	request_fini(&blocking.request);
+	return end_call(rpc, error, data);
+}
+
+/* Hands the response to the caller in memory that mad_message_free() frees. 0 or ENOMEM. */
+static int take_message(struct request *request, struct mad_message *message)
+{
+	uint8_t *umad = request->umad;
+	size_t length = (size_t)request->length;
+
+	message->length = length;
+	if (request_is_large(request)) {
+		memmove(umad, umad_get_mad(umad), length);
+		request->umad = request->packet;
+		message->mad = umad;
+		return 0;
+	}
+	message->mad = malloc(length);
+	if (!message->mad)
+		return ENOMEM;
+	memcpy(message->mad, request_mad(request), length);
+	return 0;
+}
+
+EXPORT int mad_rpc_message(struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,
+			   const void *payload, size_t size, struct mad_message *message)
+{
+	struct blocking_request blocking;
+	ib_portid_t destination;
+	int error;
+
+	if (message)
+		*message = (struct mad_message){0};
+	if (!message || !port || !rpc || !dport) {
+		refuse_call(rpc);
+		return -EINVAL;
+	}
+	destination = *dport;
+	complete_address(&destination);
+	error = exchange(CALL_RPC_MESSAGE, port, &blocking, rpc, &destination, NULL, payload,
+			 size);
+	redirect_report(blocking.request.redirect, dport);
+	message->status = blocking.request.status;
+	if (!error && (error = take_message(&blocking.request, message)))
+		store_failure(rpc, &blocking.request, error);
+	request_fini(&blocking.request);
+	end_call(rpc, error, NULL);
+	return -error;
+}
+
+EXPORT void mad_message_free(struct mad_message *message)
+{
+	if (!message)
+		return;
+	free(message->mad);
+	*message = (struct mad_message){0};
+}
