@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define MODIFIER_OFFS 20 /* of the attribute modifier in a MAD */
-#define NO_REQUEST    UINT32_MAX
 #define FATE_BITS     32
 /* From the end of a request until the engine calls back. */
 #define CALLS_BACK    (20 * MS)
@@ -33,8 +32,7 @@ static struct {
 	struct request *requests; /* those of the first host, then of the next one */
 	unsigned submitted[MOST_HOSTS], completed[MOST_HOSTS];
 	unsigned responded, wanted;
-	uint32_t *at_node; /* the request that was sent last to each node */
-	bool *dead;        /* or always BUSY */
+	bool *dead; /* or always BUSY */
 } state;
 
 void account_violation(const char *format, ...)
@@ -69,11 +67,9 @@ void account_start(const struct fabric *fabric)
 	state.fabric = *fabric;
 	state.all = fabric->requests * host_count(fabric);
 	state.requests = calloc(state.all, sizeof(*state.requests));
-	state.at_node = malloc(fabric->nodes * sizeof(*state.at_node));
 	state.dead = calloc(fabric->nodes, sizeof(*state.dead));
-	if (!state.requests || !state.at_node || !state.dead)
+	if (!state.requests || !state.dead)
 		abort();
-	memset(state.at_node, 0xff, fabric->nodes * sizeof(*state.at_node));
 	for (unsigned i = 0; i < fabric->nodes; i++) {
 		struct node_facts facts = fabric_node(fabric, i);
 
@@ -134,7 +130,6 @@ void account_complete(uint32_t number, bool responded)
 		return;
 	tally.living_left--;
 	result->tall = result->host_tall[host] = seconds();
-	result->failed += !responded;
 	tally.responses[interval_now()] += responded;
 	if (responded && ++state.responded == state.wanted)
 		result->t99 = seconds();
@@ -154,20 +149,6 @@ bool account_is_finished(void)
 }
 
 /* --- MADs ----------------------------------------------------------------------- */
-
-/* A request is at its node until its response is read, or until its attempts are over. */
-static void note_first(struct request *request, uint32_t number)
-{
-	int64_t attempts = (int64_t)state.fabric.attempts * state.fabric.timeout_ms * MS;
-	uint32_t *at_node = &state.at_node[request->node];
-	const struct request *last =
-		&state.requests[*at_node == NO_REQUEST ? number : *at_node];
-
-	request->sent_at = model_now();
-	tally.result.crowded += last != request && !last->read && !last->complete &&
-				model_now() < last->sent_at + attempts;
-	*at_node = number;
-}
 
 static struct request *check_written(const struct packet *packet, uint32_t number)
 {
@@ -210,7 +191,7 @@ void account_written(struct packet *packet)
 	random = random_next(&random) + packet->transmission;
 	packet->random = random_next(&random);
 	if (!packet->transmission)
-		note_first(request, number);
+		request->sent_at = model_now();
 	tally.result.transmissions++;
 	tally.written[interval_now()]++;
 }
@@ -244,6 +225,5 @@ void account_end(struct result *result)
 	if (result->t99 <= 0 && !tally.living_left)
 		result->t99 = result->tall;
 	free(state.requests);
-	free(state.at_node);
 	free(state.dead);
 }

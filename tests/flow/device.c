@@ -21,10 +21,8 @@
 #define MAD_BYTES    256
 #define REPORT_BYTES 24 /* the MAD of a report of a timeout */
 
-#define WRITE_TIME      1500 /* ns */
-#define READ_TIME       1000 /* ns */
-/* Polls in a row that move no clock are a mistake of the library. */
-#define MOST_IDLE_POLLS 1000000
+#define WRITE_TIME 1500 /* ns */
+#define READ_TIME  1000 /* ns */
 
 struct handle {
 	bool open;
@@ -39,8 +37,6 @@ static struct {
 	uint32_t serial;
 	uint32_t tid;
 	uint64_t random;
-	unsigned idle_polls;
-	int64_t polled_at;
 	unsigned messages; /* in all queues */
 	unsigned busy_first;
 } device;
@@ -269,11 +265,6 @@ static int poll_handle(const struct handle *handle, int timeout_ms, int *other_r
 		*other_revents = POLLIN;
 		return 0;
 	}
-	if (device.polled_at != model_now())
-		device.idle_polls = 0;
-	device.polled_at = model_now();
-	if (++device.idle_polls > MOST_IDLE_POLLS)
-		run_stuck();
 	while (!handle->queue) {
 		next = model_next();
 		if (next == NO_TIME && end == NO_TIME) {

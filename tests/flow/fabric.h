@@ -50,8 +50,7 @@ enum request_kind {
 enum work {
 	AT_ONCE, /* all requests are submitted at the start */
 	CHAINS,  /* open requests are submitted at the start; each completion submits one */
-	BURSTS,  /* open requests are submitted each every_ms */
-	BLOCKING /* smp_query_via(), one after the other */
+	BURSTS   /* open requests are submitted each every_ms */
 };
 
 struct fabric {

@@ -4,6 +4,11 @@
  * flow_judge: the flow control of libibmad, measured in virtual time. The program has the
  * library, a umad device, a model of a fabric and a clock in one process. A seed gives the same
  * run each time. See usage().
+ *
+ * The columns of a fabric: the ratio of the times until 99 % of the responses are there and
+ * until all are complete to the best fixed setting (with 10 round trips and 1 ms added to it),
+ * the MADs dropped, percentage points more than the best setting, and transmissions that nobody
+ * needed.
  */
 
 #include "judge.h"
@@ -22,7 +27,7 @@
 
 /* --- jobs ----------------------------------------------------------------------- */
 
-static pid_t start_job(unsigned job, void *result, job_fn *work)
+static void start_job(unsigned job, void *result, job_fn *work)
 {
 	pid_t pid;
 
@@ -32,48 +37,34 @@ static pid_t start_job(unsigned job, void *result, job_fn *work)
 		perror("fork");
 		exit(2);
 	}
-	if (!pid) {
-		alarm(LONGEST);
-		work(job, result);
-		_exit(0);
-	}
-	return pid;
+	if (pid)
+		return;
+	alarm(LONGEST);
+	work(job, result);
+	_exit(0);
 }
 
-void *run_jobs(unsigned jobs, size_t size, job_fn *work, name_fn *name)
+void *run_jobs(unsigned jobs, size_t size, job_fn *work)
 {
 	char *results = mmap(NULL, jobs * size, PROT_READ | PROT_WRITE,
 			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	long processors = sysconf(_SC_NPROCESSORS_ONLN), running = 0;
-	pid_t *pids = calloc(jobs, sizeof(*pids)), pid;
-	unsigned next = 0, job;
 	int status;
 
-	if (results == MAP_FAILED || !pids)
+	if (results == MAP_FAILED)
 		abort();
-	while (next < jobs || running) {
+	for (unsigned next = 0; next < jobs || running;) {
 		if (next < jobs && (!running || running < processors)) {
-			pids[next] = start_job(next, results + next * size, work);
+			start_job(next, results + next * size, work);
 			next++;
 			running++;
-			continue;
+		} else if (wait(&status) > 0) {
+			running--;
+			if (status)
+				printf("a job ends with status 0x%x%s\n", (unsigned)status,
+				       status == SIGALRM ? ", after too long" : "");
 		}
-		pid = wait(&status);
-		for (job = 0; job < jobs && pids[job] != pid; job++)
-			;
-		if (job == jobs)
-			continue;
-		running--;
-		pids[job] = 0;
-		if (!status)
-			continue;
-		if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-			printf("does not end within %d s: ", LONGEST);
-		else
-			printf("ends with status 0x%x: ", (unsigned)status);
-		name(job);
 	}
-	free(pids);
 	return results;
 }
 
@@ -81,27 +72,14 @@ void *run_jobs(unsigned jobs, size_t size, job_fn *work, name_fn *name)
 
 static int usage(void)
 {
-	fputs("usage: flow_judge [--random | --named | --scenario NAME] [--seed S] [--count "
-	      "N]\n"
-	      "                  [--verbose] [--fixed-cache FILE]\n"
-	      "\n"
-	      "Without arguments: the random fabrics of the seeds 1 to 200, 200 more from a\n"
-	      "random seed, and the named scenarios.\n"
-	      "  --random, --named  only these\n"
+	fputs("usage: flow_judge [OPTION ...]\n"
+	      "  --random, --named  only the random fabrics, or only the named scenarios\n"
 	      "  --scenario NAME    only the scenarios whose names begin so\n"
-	      "  --seed S           the first seed of the random fabrics; seeds 1 to 200 are\n"
-	      "                     left out\n"
-	      "  --count N          random fabrics from that seed on\n"
-	      "  --verbose          a line for each fabric\n"
+	      "  --seed S           the first seed of the random fabrics, instead of the\n"
+	      "                     seeds 1 to 200 and a random seed\n"
+	      "  --count N          random fabrics from that seed on; of one, its line\n"
 	      "  --fixed-cache FILE the results of fixed settings are read from FILE, or\n"
 	      "                     written to it\n"
-	      "\n"
-	      "The columns of a fabric: the ratio of the times until 99 % of the responses "
-	      "are\n"
-	      "there and until all are complete to the best fixed setting (with 10 round "
-	      "trips\n"
-	      "and 1 ms added to it), the MADs dropped, percentage points more than the best\n"
-	      "setting, and transmissions that nobody needed.\n"
 	      "Exits with 1 if a bound is exceeded.\n",
 	      stderr);
 	return 2;
@@ -122,7 +100,6 @@ int main(int argc, char **argv)
 	static const struct option known[] = {
 		{"seed", required_argument, NULL, 's'},
 		{"count", required_argument, NULL, 'c'},
-		{"verbose", no_argument, NULL, 'v'},
 		{"random", no_argument, NULL, 'r'},
 		{"named", no_argument, NULL, 'n'},
 		{"scenario", required_argument, NULL, 'S'},
@@ -130,7 +107,7 @@ int main(int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	const char *scenario = NULL, *cache = NULL;
-	bool random = true, named = true, verbose = false;
+	bool random = true, named = true;
 	uint64_t seed = random_seed();
 	unsigned fixed = SEEDS, count = SEEDS, failed = 0;
 	int option;
@@ -143,9 +120,6 @@ int main(int argc, char **argv)
 			break;
 		case 'c':
 			count = (unsigned)strtoul(optarg, NULL, 0);
-			break;
-		case 'v':
-			verbose = true;
 			break;
 		case 'r':
 			named = false;
@@ -166,8 +140,8 @@ int main(int argc, char **argv)
 	if (optind < argc)
 		return usage();
 	if (random)
-		failed += judge_random(1, fixed, false, verbose, NULL) +
-			  judge_random(seed, count, true, verbose, cache);
+		failed += judge_random(1, fixed, false, NULL) +
+			  judge_random(seed, count, true, cache);
 	if (named)
 		failed += judge_scenarios(scenario);
 	if (failed)

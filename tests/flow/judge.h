@@ -89,10 +89,7 @@ measure_fn living;     /* seconds until the living have responded; the worst of 
 measure_fn whole_time; /* seconds until all requests are complete */
 measure_fn probing;    /* the same, and MADs a second if nothing responds */
 measure_fn hosts;      /* the slowest host to the median host; the median of several seeds */
-measure_fn one_each;   /* with a destination limit of 1: requests that had company */
 measure_fn ends;       /* random fabrics and attempts: none ends late */
-measure_fn calls;      /* blocking calls: their time to the sum of their round trips */
-measure_fn seconds;    /* printed for tests/flow/compare; no bound */
 
 /*
  * Runs the scenarios whose names begin so (NULL: all). Returns the number of those that exceed
@@ -107,20 +104,17 @@ unsigned judge_scenarios(const char *name);
  * them. The results of the fixed settings are kept in the file cache, unless it is NULL.
  * Returns the number of failures.
  */
-unsigned judge_random(uint64_t first, unsigned count, bool certain, bool verbose,
-		      const char *cache);
+unsigned judge_random(uint64_t first, unsigned count, bool certain, const char *cache);
 
 /* --- judge.c ---------------------------------------------------------------------- */
 
 /* Writes the result of a job, counted from 0. */
 typedef void job_fn(unsigned job, void *result);
-/* Prints what a job is. */
-typedef void name_fn(unsigned job);
 
 /*
  * Runs each job in a process of its own, as many at a time as there are processors. Returns an
  * array of results of that size each, zeroed for jobs that did not end well.
  */
-void *run_jobs(unsigned jobs, size_t size, job_fn *work, name_fn *name);
+void *run_jobs(unsigned jobs, size_t size, job_fn *work);
 
 #endif

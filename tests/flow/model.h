@@ -102,10 +102,8 @@ struct result {
 	double host_tall[MOST_HOSTS];
 	double end; /* until all requests are complete */
 	unsigned requests, transmissions;
-	unsigned failed; /* requests to living nodes */
 	unsigned dropped;
-	unsigned extra;   /* transmissions that nobody needed */
-	unsigned crowded; /* requests that were sent while another one was at the node */
+	unsigned extra; /* transmissions that nobody needed */
 	bool aborted;
 	char broken[SENTENCE]; /* what was violated, first */
 };

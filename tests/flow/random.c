@@ -94,29 +94,17 @@ static void judge_job(unsigned job, void *result)
 	verdict->done = true;
 }
 
-static void print_seed(uint64_t seed)
-{
-	struct fabric fabric;
-
-	fabric_draw(&fabric, seed);
-	fabric_print(&fabric);
-}
-
-static void name_job(unsigned job)
-{
-	printf("seed %llu: ", (unsigned long long)(first_seed + job));
-	print_seed(first_seed + job);
-}
-
 static void print_verdict(const struct verdict *verdict)
 {
 	const struct result *result = &verdict->defaults;
+	struct fabric fabric;
 
 	printf("%-6llu %7.2f %7.2f %6.2f%% %+7.2f %6.2f%% ", (unsigned long long)verdict->seed,
 	       verdict->ratios[OF_99], verdict->ratios[OF_ALL], 100 * share_dropped(result),
 	       verdict->more_dropped,
 	       100.0 * result->extra / (result->requests ? result->requests : 1));
-	print_seed(verdict->seed);
+	fabric_draw(&fabric, verdict->seed);
+	fabric_print(&fabric);
 }
 
 /* --- all fabrics ---------------------------------------------------------------- */
@@ -216,7 +204,7 @@ static unsigned print_figures(const double figures[FIGURES], const double judged
 	return failed;
 }
 
-static unsigned print_all(struct verdict *verdicts, unsigned count, bool certain, bool verbose)
+static unsigned print_all(struct verdict *verdicts, unsigned count, bool certain)
 {
 	unsigned *drawn = calloc(count, sizeof(*drawn)), failed;
 	double figures[FIGURES], judged[FIGURES];
@@ -227,7 +215,7 @@ static unsigned print_all(struct verdict *verdicts, unsigned count, bool certain
 	printf("%-6s %7s %7s %7s %7s %7s\n", "seed", "99 %", "all", "dropped", "more", "extra");
 	for (unsigned i = 0; i < count; i++) {
 		drawn[i] = i;
-		if (verbose || verdicts[i].ratios[OF_99] > TO_EXPLAIN ||
+		if (count == 1 || verdicts[i].ratios[OF_99] > TO_EXPLAIN ||
 		    verdicts[i].more_dropped > bounds[MORE_DROPPED].bound)
 			print_verdict(&verdicts[i]);
 		if (*verdicts[i].defaults.broken)
@@ -276,8 +264,7 @@ static void write_cache(const char *path, const struct verdict *verdicts, unsign
 		fclose(file);
 }
 
-unsigned judge_random(uint64_t first, unsigned count, bool certain, bool verbose,
-		      const char *cache)
+unsigned judge_random(uint64_t first, unsigned count, bool certain, const char *cache)
 {
 	struct verdict *verdicts;
 	struct best *bests;
@@ -287,12 +274,15 @@ unsigned judge_random(uint64_t first, unsigned count, bool certain, bool verbose
 		return 0;
 	first_seed = first;
 	cached = bests = cache ? read_cache(cache, count) : NULL;
-	verdicts = run_jobs(count, sizeof(*verdicts), judge_job, name_job);
+	verdicts = run_jobs(count, sizeof(*verdicts), judge_job);
+	for (unsigned i = 0; i < count; i++)
+		if (!verdicts[i].done)
+			printf("seed %llu did not end well\n", (unsigned long long)(first + i));
 	if (cache && !bests)
 		write_cache(cache, verdicts, count);
 	printf("random fabrics: %u from seed %llu on%s\n", count, (unsigned long long)first,
 	       certain ? "; judged is what is certain" : "");
-	failed = print_all(verdicts, count, certain, verbose);
+	failed = print_all(verdicts, count, certain);
 	free(bests);
 	return failed;
 }

@@ -17,8 +17,6 @@
 #define AFTERWARDS  (5 * SECOND)
 /* The statistics are checked at each so many polls. */
 #define CHECK_EVERY 16
-/* Turns of all hosts without time passing. */
-#define MOST_TURNS  1000000
 
 const struct run_options defaults;
 
@@ -69,8 +67,7 @@ static struct mad_async_stats stats_of(unsigned host)
 {
 	struct mad_async_stats stats = {0};
 
-	if (state.engines[host])
-		mad_async_get_stats(state.engines[host], &stats, sizeof(stats));
+	mad_async_get_stats(state.engines[host], &stats, sizeof(stats));
 	return stats;
 }
 
@@ -169,8 +166,6 @@ static unsigned open_requests(void)
 /* Processes until no engine has work. Returns the milliseconds until one has some, or -1. */
 static int process_all(void)
 {
-	int64_t started = model_now();
-	unsigned turns = 0;
 	int least, ms;
 
 	do {
@@ -181,8 +176,6 @@ static int process_all(void)
 			if (ms >= 0 && ms < least)
 				least = ms;
 		}
-		if (model_now() == started && ++turns > MOST_TURNS)
-			run_stuck();
 	} while (!watch() && (!least || device_has_message()));
 	return least == INT_MAX ? -1 : least;
 }
@@ -229,11 +222,7 @@ void run_until(int64_t until)
 
 static void run_work(void)
 {
-	uint8_t data[IB_SMP_DATA_SIZE];
 	int64_t next = model_now();
-	ib_portid_t to = state.to;
-	uint32_t request;
-	unsigned node;
 
 	switch (state.fabric.work) {
 	case AT_ONCE:
@@ -249,15 +238,6 @@ static void run_work(void)
 			run_until(next);
 		}
 		break;
-	case BLOCKING:
-		while (account_can_submit(0) && !watch()) {
-			request = account_submit(0, &node);
-			to.lid = (int)node + 1;
-			account_complete(request,
-					 smp_query_via(data, &to, IB_ATTR_NODE_INFO, request, 0,
-						       state.ports[0]) != NULL);
-		}
-		return;
 	}
 	run_until(NO_TIME);
 }
@@ -269,8 +249,7 @@ static void open_host(unsigned host)
 	int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS, IB_SA_CLASS, IB_PERFORMANCE_CLASS};
 	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 4);
 
-	if (!port || (state.fabric.work != BLOCKING &&
-		      !(state.engines[host] = mad_async_create(port)))) {
+	if (!port || !(state.engines[host] = mad_async_create(port))) {
 		perror("the port cannot be opened");
 		exit(2);
 	}
@@ -315,7 +294,7 @@ void run_start(const struct fabric *fabric, const struct run_options *options)
 /* After the last completion, nothing is in flight, and no MAD is written. */
 static void watch_afterwards(void)
 {
-	if (state.stopped || state.fabric.work == BLOCKING)
+	if (state.stopped)
 		return;
 	for (unsigned i = 0; i < state.hosts; i++) {
 		struct mad_async_stats stats = stats_of(i);

@@ -250,18 +250,6 @@ void hosts(const struct scenario *scenario, struct outcome *outcome)
 	    ratios[HOST_SEEDS / 2], HOST_SEEDS, ratios[HOST_SEEDS - 1], dropped);
 }
 
-void one_each(const struct scenario *scenario, struct outcome *outcome)
-{
-	const struct run_options one = {.limit = 1};
-	struct result result;
-
-	run(&scenario->fabric, &one, &result);
-	note_broken(outcome, result.broken);
-	outcome->beyond = result.crowded > scenario->bound;
-	say(outcome, "%u requests were sent to a node that had one; %.3f s", result.crowded,
-	    result.end);
-}
-
 /*
  * Random fabrics, half of which are dead, with attempts of random length and number. The
  * account says whether a request ended late.
@@ -283,26 +271,6 @@ void ends(const struct scenario *scenario, struct outcome *outcome)
 		run_and_note(&fabric, outcome, &result);
 	}
 	say(outcome, "%u random fabrics", END_SEEDS);
-}
-
-void calls(const struct scenario *scenario, struct outcome *outcome)
-{
-	const struct fabric *fabric = &scenario->fabric;
-	struct result result;
-	double usual;
-
-	run_and_note(fabric, outcome, &result);
-	usual = fabric->requests * fabric_median_rtt_us(fabric) * 1e-6;
-	outcome->beyond = result.end > scenario->bound * usual || result.failed;
-	say(outcome, "%.3f s, round trips %.3f s: %.2f", result.end, usual, result.end / usual);
-}
-
-void seconds(const struct scenario *scenario, struct outcome *outcome)
-{
-	struct result result;
-
-	run_and_note(&scenario->fabric, outcome, &result);
-	say(outcome, "%.3f s for 99 %%, %.3f s for all", result.t99, result.tall);
 }
 
 /* --- all scenarios -------------------------------------------------------------- */
@@ -329,11 +297,6 @@ static void measure(unsigned job, void *result)
 	outcome->done = true;
 }
 
-static void print_name(unsigned job)
-{
-	puts(scenario_of(job)->name);
-}
-
 static unsigned print_outcome(const struct scenario *scenario, const struct outcome *outcome)
 {
 	bool failed = !outcome->done || outcome->beyond || *outcome->broken;
@@ -355,7 +318,7 @@ unsigned judge_scenarios(const char *name)
 	struct outcome *outcomes;
 
 	chosen = name;
-	outcomes = run_jobs(scenario_count, sizeof(*outcomes), measure, print_name);
+	outcomes = run_jobs(scenario_count, sizeof(*outcomes), measure);
 	printf("%-33s %-25s %-26s %s\n", "scenario: defaults / best fixed", "99 %, seconds",
 	       "all, seconds", "dropped (best) MADs a request, window,limit");
 	for (unsigned i = scenario_count; i--;)
