@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Flow control through public calls: fair to destinations, classes, engines and blocking calls;
- * few transmissions to nodes that are dead, slow or busy, and to a silent fabric; windows,
- * limits and the rate. docs/flow-control.md describes it; tests/flow judges it at large.
+ * Flow control through public calls: few transmissions to nodes that are dead or busy, and to a
+ * silent fabric; windows; fair to destinations. docs/flow-control.md describes it. tests/flow
+ * judges it at large, test_queue.c the turns and limits.
  */
 
 #include "async.h"
@@ -22,7 +22,7 @@ static struct outcome outcomes[MANY], one;
 static struct packet {
 	int64_t at;
 	uint16_t lid;
-	uint8_t mgmt_class, mark;
+	uint8_t mgmt_class;
 } packets[PACKETS];
 static unsigned packet_count;
 static struct {
@@ -31,12 +31,10 @@ static struct {
 
 /* What the nodes do; 0: nothing special. */
 static struct {
-	bool silent;         /* all of them */
-	int64_t busy_until;  /* all of them */
-	unsigned lost_of_10; /* MADs that links lose at random */
-	unsigned burst;      /* of 400 MADs, so many in sequence are lost */
+	bool silent;        /* all of them */
+	int64_t busy_until; /* all of them */
+	unsigned burst;     /* of 400 MADs, so many in sequence are lost */
 } nodes;
-static uint32_t hook_random;
 
 static enum machine_verdict observe(struct machine_mad *mad, void *arg)
 {
@@ -50,10 +48,8 @@ static enum machine_verdict observe(struct machine_mad *mad, void *arg)
 		return MACHINE_PASS;
 	}
 	assert_true(packet_count < PACKETS);
-	packets[packet_count++] =
-		(struct packet){mad->us, mad->dlid, mad->bytes[1], mad->bytes[23]};
-	if (nodes.silent || next_random(&hook_random, 10) < nodes.lost_of_10 ||
-	    packet_count % 400 < nodes.burst)
+	packets[packet_count++] = (struct packet){mad->us, mad->dlid, mad->bytes[1]};
+	if (nodes.silent || packet_count % 400 < nodes.burst)
 		return MACHINE_DROP;
 	if (++in_flight.now > in_flight.most)
 		in_flight.most = in_flight.now;
@@ -69,7 +65,6 @@ static int setup(void)
 	memset(&in_flight, 0, sizeof(in_flight));
 	memset(&nodes, 0, sizeof(nodes));
 	packet_count = 0;
-	hook_random = 1;
 	if (open_engine("star:200"))
 		return -1;
 	machine_rule("slow %dus", ROUND_TRIP);
@@ -248,29 +243,6 @@ TEST(early_transmissions_come_after_the_measured_round_trip_and_its_deviation)
 				fail_msg("%s, row %d", kind_names[kind], i);
 }
 
-/* The first requests may be sent early, four times at most; then the node is known. */
-TEST(a_node_that_is_known_to_be_slow_is_sent_nothing_early)
-{
-	warm_up(1000);
-	for (unsigned i = 0; i < 16 * KINDS; i++) {
-		enum kind kind = (enum kind)(i % KINDS);
-		bool quick = i / KINDS >= 8;
-		unsigned node = NODE + (quick ? 10U : 0U) + i % KINDS;
-
-		machine_rule("slow %dms on %s", quick ? 10 : 600, node_for(kind, node));
-		submit(kind, lid_for(kind, node), &outcomes[i]);
-		finish();
-		assert_int_equal(outcomes[i].calls, 1);
-		assert_int_not_equal(outcomes[i].error, -ETIMEDOUT);
-		if (outcomes[i].transmissions > (is_get(kind) && i / KINDS % 8 < 3 ? 4 : 1))
-			fail_msg("%s, request %u: %u transmissions", kind_names[kind],
-				 i / KINDS, outcomes[i].transmissions);
-		/* the late responses have arrived */
-		pass(3 * ATTEMPT_MS * MS);
-		warm_up(60);
-	}
-}
-
 /* --- silence and BUSY ------------------------------------------------------------- */
 
 #define SILENCE (100 * MS)
@@ -421,7 +393,7 @@ TEST(a_window_closes_if_a_queue_drops)
 /* In millionths, of the window that it concerns. */
 TEST(statistics_tell_what_links_lose)
 {
-	nodes.lost_of_10 = 1;
+	machine_rule("loss 3%%");
 	queue_many(PMA_GET);
 	finish();
 	assert_int_equal(stats_of(async).smp.link_loss_ppm, 0);
@@ -437,7 +409,6 @@ static void fix_windows(unsigned size)
 
 TEST(a_window_can_be_fixed_and_left_to_itself_again)
 {
-	assert_int_equal(mad_port_set(NULL, MAD_PORT_SMP_WINDOW, 5), -EINVAL);
 	assert_int_equal(mad_port_set(port, MAD_PORT_SMP_WINDOW, 5), 0);
 	assert_int_equal(stats_of(async).smp.window, 5);
 	open_window(SMP_GET);
@@ -506,14 +477,13 @@ TEST(calls_of_many_threads_and_an_engine_share_a_window)
 
 /* --- fairness --------------------------------------------------------------------- */
 
-/* Packets from "since" on up to the last of so many that match. */
-static unsigned packets_until(unsigned lid, uint8_t mgmt_class, uint8_t mark, unsigned matches,
+/* Packets from "since" on up to the last of so many to a LID, or of a class. */
+static unsigned packets_until(unsigned lid, uint8_t mgmt_class, unsigned matches,
 			      unsigned since)
 {
 	for (unsigned i = since; i < packet_count; i++)
-		if ((!lid || packets[i].lid == lid) &&
-		    (!mgmt_class || packets[i].mgmt_class == mgmt_class) &&
-		    packets[i].mark == mark && --matches == 0)
+		if ((packets[i].lid == lid || packets[i].mgmt_class == mgmt_class) &&
+		    --matches == 0)
 			return i + 1 - since;
 	fail_msg("%u packets are missing", matches);
 	return 0;
@@ -542,7 +512,7 @@ TEST(destinations_are_sent_to_in_turns)
 		for (unsigned j = 0; j < n; j++)
 			submit(rows[i].kind, leaf(LIDS + 1), &one);
 		finish();
-		count = packets_until(leaf(LIDS + 1), 0, 0, n, since);
+		count = packets_until(leaf(LIDS + 1), 0, n, since);
 		assert_in_range(count, n, n == 1 ? 100 : n * (LIDS + 1) + 100);
 	}
 }
@@ -568,56 +538,7 @@ TEST(an_sa_get_is_next_behind_many_others)
 		else
 			submit(SA_GET, leaf(1), &one);
 		finish();
-		assert_in_range(packets_until(0, IB_SA_CLASS, 0, 1, since), 1, FEW);
-	}
-}
-
-#define MARK 0x5a
-
-TEST(two_engines_take_turns)
-{
-	struct mad_async *other = mad_async_create(port);
-	ib_rpc_t marked = rpc_of(PMA_GET);
-	pthread_t thread;
-	unsigned since;
-
-	marked.attr.mod = MARK;
-	fix_windows(4);
-	for (unsigned i = 0; i < 2000; i++)
-		submit(PMA_GET, leaf(1 + i % 20), &outcomes[0]);
-	machine_pass(0);
-	since = packet_count;
-	for (unsigned i = 0; i < 20; i++)
-		submit_with(other, marked, leaf(1 + i), note, &one);
-	thread = start(wait_in_thread, other);
-	finish();
-	assert_int_equal(join(thread), 20);
-	assert_in_range(packets_until(0, 0, MARK, 20, since), 20, 2 * 20 + FEW);
-	mad_async_free(other);
-}
-
-/* Calls in parallel with an engine that fills the window. */
-TEST(a_call_that_blocks_waits_its_turn_for_a_full_window)
-{
-	for (unsigned row = 0; row < 4; row++) {
-		enum kind kind = row & 1 ? SMP_GET : PMA_GET;
-		unsigned window = 1 + row / 2;
-		ib_rpc_t rpc = rpc_of(kind);
-
-		fix_windows(window);
-		for (unsigned i = 0; i < 1000; i++)
-			submit(kind, leaf(1 + i % 100), &outcomes[0]);
-		in_flight.most = 0;
-		for (unsigned i = 0; i < 50; i++) {
-			unsigned since = packet_count;
-
-			rpc.attr.mod = MARK;
-			ask(rpc, leaf(1 + i));
-			assert_in_range(packets_until(0, 0, MARK, 1, since), 1, FEW);
-			mad_async_process(async);
-		}
-		finish();
-		assert_in_range(in_flight.most, 1, window);
+		assert_in_range(packets_until(0, IB_SA_CLASS, 1, since), 1, FEW);
 	}
 }
 
@@ -644,45 +565,6 @@ TEST(destinations_of_directed_routes_are_kept_apart)
 		assert_int_equal(outcomes[i].calls, i % 3 != 0);
 	assert_true(stats_of(async).queued > 0);
 	finish();
-}
-
-TEST(without_memory_for_a_destination_there_is_no_limit)
-{
-	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1);
-	submit(PMA_SET, leaf(1), &outcomes[0]);
-	submit(PMA_SET, leaf(1), &outcomes[1]);
-	for (unsigned n = 1; n < 4; n++) {
-		machine_fail(MACHINE_MALLOC, n, ENOMEM);
-		submit(PMA_SET, leaf(50 + n), &outcomes[1 + n]);
-		machine_fail(MACHINE_MALLOC, 0, 0);
-	}
-	assert_int_equal(stats_of(async).in_flight, 4);
-	assert_int_equal(mad_async_wait(async, -1), 5);
-}
-
-TEST(the_rate_of_all_mads_may_be_limited)
-{
-	int64_t before;
-
-	assert_int_equal(mad_port_set(NULL, MAD_PORT_RATE, 1), -EINVAL);
-	for (unsigned kind = 0; kind < 2; kind++) {
-		before = machine_us();
-		assert_int_equal(mad_port_set(port, MAD_PORT_RATE, 1000), 0);
-		for (unsigned i = 0; i < 300; i++)
-			submit((enum kind)kind, leaf(1 + i % LEAVES), &outcomes[i]);
-		assert_int_equal(mad_async_wait(async, -1), 300);
-		/* the first two may be sent at once */
-		assert_in_range(machine_us() - before, 297 * MS, 303 * MS);
-		assert_int_equal(mad_port_set(port, MAD_PORT_RATE, 1), 0);
-		for (unsigned i = 0; i < 70; i++)
-			submit((enum kind)kind, leaf(1 + i), &outcomes[i]);
-		assert_true(stats_of(async).queued > 0);
-		/* the queued requests are sent at once */
-		before = machine_us();
-		assert_int_equal(mad_port_set(port, MAD_PORT_RATE, 0), 0);
-		assert_int_equal(mad_async_wait(async, -1), 70);
-		assert_in_range(machine_us() - before, 0, 20 * MS);
-	}
 }
 
 TEST(a_waiting_request_costs_640_bytes_at_most)
