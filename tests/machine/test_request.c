@@ -71,10 +71,7 @@ static const struct row rows[] = {
 	 "- - - ok", "0a 12b 132c 372d", "0 372"},
 
 	/* --- late responses --- */
-	{"a response completes a request", "", "ok+30", "0a", "0 30"},
 	{"a second response is dropped", "", "twice", "0a", "0 0"},
-	{"a response to the first transmission counts after the second", "", "ok+300 -",
-	 "0a 200b", "0 300"},
 	{"a response to the second transmission counts after the third", "", "- ok+500 -",
 	 "0a 200b 600c", "0 700"},
 	{"a response at the end of the attempt comes before the kernel's report", "Set",
@@ -126,8 +123,6 @@ static const struct row rows[] = {
 	 "1+1 ok", "0a 11..16a", "0 16..21"},
 	{"a redirection during a write is followed after it", "write=5", "lid:n2+1 ok",
 	 "0a 5a@n2", "0 10"},
-	{"a cancel during a write takes effect after it", "write=5 cancel=2", "-", "0a",
-	 "ECANCELED 5"},
 	{"a response during the write does not replace a cancel", "write=5 cancel=2", "ok+3",
 	 "0a", "ECANCELED 5"},
 	{"a cancelled request with a redirection is not sent again", "write=5 cancel=2",
@@ -144,7 +139,6 @@ static const struct row rows[] = {
 	 "ENOMEM 1"},
 
 	/* --- a write that fails --- */
-	{"a write error completes the request", "fail=1:5", "ok", "", "EIO 0"},
 	{"a write error of the second transmission leaves the first in flight",
 	 "warm=4 fail=2:12", "ok+20", "0a", "0 20"},
 	{"without a device, the request completes at once", "warm=4 fail=2:19", "ok+20", "0a",
@@ -159,7 +153,6 @@ static const struct row rows[] = {
 	 "warm=4 write=20 fail=2:22", "1+30 - ok", "0a 20b 40..45a", "0 60..65"},
 	{"a redirection of the first transmission outlives a refusal of the second",
 	 "warm=4 write=20 fail=2:22", "lid:n2+30 - ok", "0a 20b 40a@n2", "0 60"},
-	{"a refused ID is replaced at once", "fail=1:22", "ok", "0a", "0 0"},
 	{"a response to a refused transmission is that of another request", "write=5 fail=1:22",
 	 "1c ok", "0a 5b", "0 10"},
 	{"a redirection of a refused transmission is that of another request",
@@ -174,10 +167,8 @@ static const struct row rows[] = {
 	 "write=5 fail=1:22 cancel=2", "-", "0a", "ECANCELED 5"},
 
 	/* --- the kernel finds no port with the GID --- */
-	{"a destination that is not found is tried again in the next attempt", "fail=1:110",
-	 "ok", "1000a", "0 1000"},
-	{"such a request is not sent early", "fail=1:110", "-", "1000a 2000..2040a",
-	 "ETIMEDOUT 3000..3040"},
+	{"a destination that is not found is tried again in the next attempt, not early",
+	 "fail=1:110", "-", "1000a 2000..2040a", "ETIMEDOUT 3000..3040"},
 	{"a Set to a destination that is not found has all its attempts",
 	 "Set fail=1:110 attempts=2", "-", "1000a", "ETIMEDOUT 2000..2080"},
 	{"a destination that is never found is a timeout", "fail=1:110 attempts=1", "-", "",
@@ -186,8 +177,6 @@ static const struct row rows[] = {
 	 "write=2500 fail=1:110 attempts=4", "- ok", "0a 2500a", "0 5000"},
 
 	/* --- redirection --- */
-	{"a redirected request goes to the other LID, with its own ID", "", "lid:n2 ok",
-	 "0a 0a@n2", "0 0"},
 	{"a request to the SA has its redirection at another place", "SA", "lid:n2 ok",
 	 "0a 0a@n2", "0 0"},
 	{"the status of a redirection is an error of an SMP", "SMP", "lid:n2", "0a", "EIO 0"},
@@ -258,16 +247,8 @@ struct running {
 	struct mad_async *async;
 	struct outcome outcome;
 	ib_rpc_t rpc;
-	int64_t began, ended;
+	int64_t began;
 };
-
-static void note_end(struct mad_async *async, const struct mad_reply *reply, void *arg)
-{
-	struct running *running = arg;
-
-	note(async, reply, &running->outcome);
-	running->ended = machine_us();
-}
 
 static void *run_request(void *arg)
 {
@@ -275,8 +256,8 @@ static void *run_request(void *arg)
 	ib_portid_t to = to_node("n1");
 	uint8_t data[64] = {0x5a};
 
-	mad_async_submit(running->async, &running->rpc, &to, data, sizeof(data), note_end,
-			 running, NULL);
+	mad_async_submit(running->async, &running->rpc, &to, data, sizeof(data), note,
+			 &running->outcome, NULL);
 	mad_async_wait(running->async, -1);
 	return NULL;
 }
@@ -300,10 +281,9 @@ static void expect_time(const struct row *row, const char **text, int64_t us, in
 
 static void expect_trace(const struct row *row, int64_t began)
 {
-	const char *text = row->trace, *node;
+	const char *text = row->trace;
 	uint32_t tids['z' + 1] = {0}, tid;
 	unsigned i = 0;
-	char name[16];
 
 	for (; *text; i++, text += strspn(text, " ")) {
 		if (i == arrived)
@@ -314,13 +294,8 @@ static void expect_trace(const struct row *row, int64_t began)
 			if (tids[(int)other] && (tids[(int)other] == tid) != (other == *text))
 				fail_msg("%s: the ID of number %u", row->behaviour, i);
 		tids[(int)*text++] = tid;
-		snprintf(name, sizeof(name), "n1");
-		if (*text == '@')
-			snprintf(name, sizeof(name), "%.*s", (int)strcspn(text + 1, " "),
-				 text + 1);
+		assert_true(arrivals[i].mad.node[1] == (*text == '@' ? text[2] : '1'));
 		text += strcspn(text, " ");
-		node = arrivals[i].mad.node;
-		assert_string_equal(node, name);
 	}
 	assert_int_equal(i, arrived);
 }
@@ -330,16 +305,9 @@ static int error_of(const char **end)
 	static const struct {
 		const char *name;
 		int error;
-	} errors[] = {{"0", 0},
-		      {"ECANCELED", ECANCELED},
-		      {"EHOSTUNREACH", EHOSTUNREACH},
-		      {"EINVAL", EINVAL},
-		      {"EIO", EIO},
-		      {"ELOOP", ELOOP},
-		      {"ENODEV", ENODEV},
-		      {"ENOMEM", ENOMEM},
-		      {"ETIMEDOUT", ETIMEDOUT},
-		      {"EMFILE", EMFILE}};
+	} errors[] = {{"0", 0},           {"ECANCELED", ECANCELED}, {"EINVAL", EINVAL},
+		      {"EIO", EIO},       {"ELOOP", ELOOP},         {"ENODEV", ENODEV},
+		      {"ENOMEM", ENOMEM}, {"ETIMEDOUT", ETIMEDOUT}};
 	size_t length = strcspn(*end, " ");
 
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
@@ -352,13 +320,18 @@ static int error_of(const char **end)
 	return 0;
 }
 
+static ib_rpc_t perf_get(void)
+{
+	return make_rpc(IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET, 0x12);
+}
+
 static void warm_up(int ms)
 {
 	static char words[16];
 
 	snprintf(words, sizeof(words), "ok+%d", ms);
 	use_script(words);
-	assert_int_equal(ask(make_rpc(IB_PERFORMANCE_CLASS, 1, 0x12), "n1"), 0);
+	assert_int_equal(ask(perf_get(), "n1"), 0);
 }
 
 static void prepare(struct running *running)
@@ -426,7 +399,7 @@ static void run_row(const void *arg)
 	assert_int_equal(running.outcome.calls, 1);
 	expect_trace(running.row, running.began);
 	assert_int_equal(running.outcome.error, error_of(&end));
-	expect_time(running.row, &end, running.ended, running.began);
+	expect_time(running.row, &end, running.outcome.at, running.began);
 }
 
 TEST_ROWS(run_row, rows);
@@ -501,17 +474,15 @@ TEST(a_request_has_an_id_of_its_own_although_its_rpc_was_used_before)
 {
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_node("n1");
-	uint64_t first;
+	uint64_t first = 0;
 
-	mad_rpc(port, &rpc, &to, NULL, NULL);
-	first = rpc.trid;
-	assert_int_not_equal(first, 0);
-	for (unsigned i = 1; i < 50; i++) {
+	for (unsigned i = 0; i < 50; i++) {
 		mad_rpc(port, &rpc, &to, NULL, NULL);
+		first = i ? first : rpc.trid;
+		assert_true(rpc.trid == first && first != 0);
 		for (unsigned j = 0; j < i; j++)
 			assert_int_not_equal(tid_of(&arrivals[i]), tid_of(&arrivals[j]));
 	}
-	assert_true(rpc.trid == first);
 }
 
 static void *ask_with_id_5(void *node)
@@ -562,21 +533,28 @@ TEST(a_response_to_mad_send_via_is_not_that_of_mad_rpc_with_the_same_rpc)
 	}
 }
 
+/* Asks n1, with an engine. */
+static struct outcome ask_async(struct mad_async *async, ib_rpc_t rpc)
+{
+	struct outcome outcome = {0};
+
+	submit(async, rpc, "n1", &outcome, NULL);
+	mad_async_wait(async, -1);
+	return outcome;
+}
+
 /* --- round trips ---------------------------------------------------------------- */
 
 TEST(a_round_trip_may_take_weeks)
 {
 	struct mad_async *async = mad_async_create(port);
-	struct outcome outcome = {0};
+	struct outcome outcome;
 	ib_rpc_t rpc = set_request();
 
 	rpc.timeout = -1;
 	use_script("ok+4294000 ok+5000000");
-	submit(async, rpc, "n1", &outcome, NULL);
-	mad_async_wait(async, -1);
-	assert_int_equal(outcome.rtt_us, 4294000000);
-	submit(async, rpc, "n1", &outcome, NULL);
-	mad_async_wait(async, -1);
+	assert_int_equal(ask_async(async, rpc).rtt_us, 4294000000);
+	outcome = ask_async(async, rpc);
 	assert_int_equal(outcome.rtt_us, UINT32_MAX);
 	assert_int_equal(outcome.elapsed_ms, 5000000);
 	mad_async_free(async);
@@ -586,15 +564,11 @@ TEST(a_round_trip_may_take_weeks)
 TEST(the_round_trip_of_an_id_that_was_sent_twice_is_not_known)
 {
 	struct mad_async *async = mad_async_create(port);
-	struct outcome outcome = {0};
 
 	use_script("- ok+1");
-	submit(async, set_request(), "n1", &outcome, NULL);
-	mad_async_wait(async, -1);
-	assert_int_equal(outcome.transmissions, 2);
+	assert_int_equal(ask_async(async, set_request()).transmissions, 2);
 	assert_int_equal(stats_of(async).gmp.rtt_smoothed_us, 0);
-	submit(async, set_request(), "n1", &outcome, NULL);
-	mad_async_wait(async, -1);
+	ask_async(async, set_request());
 	assert_in_range(stats_of(async).gmp.rtt_smoothed_us, 1, 1100);
 	mad_async_free(async);
 }
@@ -613,13 +587,12 @@ TEST(a_node_may_be_busy_again_later)
 TEST(the_kernel_waits_until_the_attempt_ends)
 {
 	const struct ib_user_mad *written = machine_written();
-	ib_rpc_t rpc = make_rpc(IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET, 0x12);
 
 	use_script("lid:n2+150 ok");
-	assert_int_equal(ask(rpc, "n1"), 0);
+	assert_int_equal(ask(perf_get(), "n1"), 0);
 	assert_int_equal(written->timeout_ms, MAD_DEF_TIMEOUT_MS - 150);
 	assert_int_equal(written->retries, 0);
-	assert_int_equal(ask(rpc, "n1"), 0);
+	assert_int_equal(ask(perf_get(), "n1"), 0);
 	assert_int_equal(written->timeout_ms, MAD_DEF_TIMEOUT_MS);
 }
 
@@ -627,13 +600,12 @@ TEST(the_kernel_waits_until_the_attempt_ends)
 TEST(the_kernel_waits_longer_than_an_interval_for_an_early_transmission)
 {
 	const struct ib_user_mad *written = machine_written();
-	ib_rpc_t rpc = make_rpc(IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET, 0x12);
 
 	use_script("- ok");
-	assert_int_equal(ask(rpc, "n1"), 0);
+	assert_int_equal(ask(perf_get(), "n1"), 0);
 	assert_int_equal(written->timeout_ms, 801);
 	use_script("ok - ok");
-	assert_int_equal(ask(rpc, "n2") + ask(rpc, "n2"), 0);
+	assert_int_equal(ask(perf_get(), "n2") + ask(perf_get(), "n2"), 0);
 	assert_int_equal(written->timeout_ms, 100);
 }
 
@@ -659,8 +631,7 @@ TEST(a_redirection_is_no_loss)
 	machine_on_arrival(NULL, NULL);
 	machine_rule("redirect n8 on n1");
 	for (int i = 0; i < 600; i++)
-		submit(async, make_rpc(IB_PERFORMANCE_CLASS, 1, 0x12), "n1", &outcomes[i],
-		       NULL);
+		submit(async, perf_get(), "n1", &outcomes[i], NULL);
 	mad_async_wait(async, -1);
 	for (int i = 0; i < 600; i++)
 		assert_int_equal(outcomes[i].transmissions, 2);
@@ -706,50 +677,43 @@ TEST(a_long_request_is_retransmitted_whole_but_not_redirected)
 
 /* --- redirection ---------------------------------------------------------------- */
 
+/* A request with a GRH goes through a router again. */
 TEST(a_redirected_request_is_the_same_at_another_address)
 {
-	static const int methods[] = {IB_MAD_METHOD_GET, IB_MAD_METHOD_SET};
-	ib_portid_t to;
-	struct mad_message message;
-	ib_rpc_t rpc;
+	struct mad_message message = {0};
 
-	for (int i = 0; i < 2; i++) {
-		rpc = make_rpc(IB_PERFORMANCE_CLASS, methods[i], 0x12);
-		to = to_node("n1");
-		to.pkey_idx = (unsigned)i;
+	for (unsigned i = 0; i < 4; i++) {
+		bool set = i & 1, grh = i & 2;
+		ib_portid_t to = to_node("n1");
+		ib_rpc_t rpc = set ? set_request() : perf_get();
+
+		to.pkey_idx = set;
+		to.grh_present = grh;
+		to.gid[0] = 0xfe;
 		use_script("lid:n2 ok");
-		if (i)
+		if (set)
 			mad_rpc(port, &rpc, &to, NULL, NULL);
 		else
 			assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message),
 					 0);
+		mad_message_free(&message);
+		memset(&message, 0, sizeof(message));
 		assert_int_equal(arrivals[1].mad.dlid, machine_lid("n2"));
 		assert_int_equal(arrivals[1].mad.sl, 6);
-		assert_int_equal(umad_get_pkey((void *)(uintptr_t)machine_written()), i);
+		assert_int_equal(umad_get_pkey((void *)(uintptr_t)machine_written()), set);
 		assert_memory_equal(arrivals[0].bytes, arrivals[1].bytes, MACHINE_MAD);
 		assert_int_equal(to.lid, machine_lid("n2"));
 		assert_int_equal(to.qp, 1);
 		assert_int_equal(to.qkey, IB_DEFAULT_QP1_QKEY);
 		assert_int_equal(to.sl, 6);
-		assert_int_equal(to.grh_present, 0);
-		if (!i)
-			mad_message_free(&message);
+		assert_int_equal(to.grh_present, grh);
+		assert_int_equal(arrivals[1].mad.grh, grh);
+		if (grh) {
+			assert_true(mad_get_field64(to.gid, 0, IB_GID_GUID_F) ==
+				    machine_guid("n2"));
+			assert_memory_equal(to.gid, arrivals[1].dgid, 16);
+		}
 	}
-}
-
-/* A request with a GRH goes through a router again. */
-TEST(a_redirected_request_has_a_grh_if_it_had_one)
-{
-	ib_portid_t to = to_node("n1");
-	ib_rpc_t rpc = set_request();
-
-	to.grh_present = 1;
-	to.gid[0] = 0xfe;
-	use_script("lid:n2 ok");
-	mad_rpc(port, &rpc, &to, NULL, NULL);
-	assert_true(arrivals[1].mad.grh);
-	assert_true(mad_get_field64(arrivals[1].dgid, 0, IB_GID_GUID_F) == machine_guid("n2"));
-	assert_memory_equal(to.gid, arrivals[1].dgid, 16);
 }
 
 /* It is too short to name a port: no GID has a path. */
@@ -791,9 +755,11 @@ TEST(the_path_to_a_gid_is_requested_from_the_sa)
 	assert_memory_equal(to.gid, gid, 16);
 }
 
-/* The SA's response to the request for a path. */
-static struct {
-	unsigned status, lid, busy, silent;
+/* The SA's responses to the request for a path, and what a redirected request ends with. */
+static struct path_plan {
+	unsigned silent, busy; /* so many times */
+	unsigned status, lid;
+	int error;
 } path_plan;
 
 static enum machine_verdict plan_path(struct machine_mad *mad, void *arg)
@@ -809,64 +775,49 @@ static enum machine_verdict plan_path(struct machine_mad *mad, void *arg)
 	return machine_reply(mad, (uint16_t)path_plan.status, IB_SA_DATA_OFFS + 40, lid, 2);
 }
 
-static int ask_redirected(unsigned status, unsigned lid, unsigned busy, unsigned silent)
-{
-	path_plan.status = status;
-	path_plan.lid = lid;
-	path_plan.busy = busy;
-	path_plan.silent = silent;
-	use_script("gid:n2 ok");
-	machine_on_arrival(plan_path, NULL);
-	return ask(make_rpc(IB_PERFORMANCE_CLASS, 1, 0x12), "n1");
-}
-
 TEST(without_a_path_a_redirected_request_fails)
 {
-	static const unsigned no_lids[] = {0, 0xc000, 0xfffe, 0xffff};
+	static const struct path_plan plans[] = {
+		{1, 0, 0, 12, 0},
+		{0, 1, 0, 12, 0},
+		{0, 0, 0x300, 12, EHOSTUNREACH},
+		{0, 0, 0, 0, EHOSTUNREACH},
+		{0, 0, 0, 0xc000, EHOSTUNREACH},
+		{0, 0, 0, 0xfffe, EHOSTUNREACH},
+		{0, 0, 0, 0xffff, EHOSTUNREACH},
+		{100, 0, 0, 12, ETIMEDOUT},
+	};
 
-	assert_int_equal(ask_redirected(0, 12, 1, 0), 0);
-	assert_int_equal(ask_redirected(0, 12, 0, 1), 0);
-	assert_int_equal(ask_redirected(0x300, 12, 0, 0), EHOSTUNREACH);
-	for (int i = 0; i < 4; i++)
-		assert_int_equal(ask_redirected(0, no_lids[i], 0, 0), EHOSTUNREACH);
-	mad_rpc_set_retries(port, 1);
 	mad_rpc_set_timeout(port, 100);
-	assert_int_equal(ask_redirected(0, 12, 0, 100), ETIMEDOUT);
-}
-
-/* Never to a group of ports, or to the port that a permissive LID reaches. */
-static enum machine_verdict redirect_anywhere(struct machine_mad *mad, void *arg)
-{
-	static const unsigned lids[] = {0, 11, 12, 0xc000, 0xfffe, 0xffff};
-	unsigned *seed = arg;
-
-	if (mad->at_host)
-		return MACHINE_PASS;
-	assert_in_range(mad->dlid, 1, 0xbfff);
-	path_plan.lid = lids[rand_r(seed) % 6];
-	if (!strcmp(mad->node, "sm"))
-		return plan_path(mad, NULL);
-	redirect_to(mad, "n2", true);
-	mad_set_field(mad->bytes + 64, 0, IB_CPI_REDIRECT_LID_F, lids[rand_r(seed) % 6]);
-	return MACHINE_REPLY;
-}
-
-TEST(redirections_end_whatever_they_say)
-{
-	unsigned seed = test_seed(), loops = 0, before;
-	int error;
-
-	memset(&path_plan, 0, sizeof(path_plan));
-	machine_on_arrival(redirect_anywhere, &seed);
-	for (unsigned i = 0; i < 300; i++) {
-		before = machine_requests(NULL);
-		error = ask(make_rpc(IB_PERFORMANCE_CLASS, 1 + (int)i % 2, 0x12), "n1");
-		loops += error == ELOOP;
-		assert_true(error == ELOOP || error == EHOSTUNREACH);
-		/* the request, 4 redirections, and a request for the path of each */
-		assert_in_range(machine_requests(NULL) - before, 1, 9);
+	for (size_t i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
+		path_plan = plans[i];
+		use_script("gid:n2 ok");
+		machine_on_arrival(plan_path, NULL);
+		assert_int_equal(ask(perf_get(), "n1"), plans[i].error);
 	}
-	assert_in_range(loops, 1, 299);
+}
+
+static enum machine_verdict change_lid(struct machine_mad *mad, void *lid)
+{
+	if (!mad->at_host)
+		return play(mad, NULL);
+	if (!strcmp(arrivals[arrived - 1].mad.node, "n1"))
+		mad_set_field(mad->bytes + 64, 0, IB_CPI_REDIRECT_LID_F, *(uint32_t *)lid);
+	return MACHINE_PASS;
+}
+
+/* Neither to a group of ports nor to the port that a permissive LID reaches. LID 0: to the GID.
+ */
+TEST(a_redirection_to_a_lid_that_is_not_unicast_is_not_followed)
+{
+	uint32_t lids[] = {0, 0xc000, 0xfffe, 0xffff};
+
+	for (int i = 0; i < 4; i++) {
+		use_script("lid:n2 ok");
+		machine_on_arrival(change_lid, &lids[i]);
+		assert_int_equal(ask(perf_get(), "n1"), i ? EHOSTUNREACH : 0);
+		assert_int_equal(arrived, i ? 1 : 3);
+	}
 }
 
 static void write_file(const char *path, const char *text)
@@ -942,15 +893,15 @@ TEST(a_redirected_request_is_sent_before_those_that_wait)
 
 /* --- which message is the response ---------------------------------------------- */
 
-/* What a row changes in the first response. */
+/* What a row changes in the first response: bytes of the MAD from there on, or its address. */
 enum changed {
-	METHOD,
-	ATTRIBUTE,
-	MODIFIER,
-	OUI,
-	HOP_COUNT,
-	PATH,
-	LID,
+	METHOD = 3,
+	HOP_COUNT = 7,
+	ATTRIBUTE = 16,
+	MODIFIER = 20,
+	OUI = 36,
+	PATH = 129,
+	LID = 256,
 	GID,
 	PREFIX,
 	OTHER_PREFIX,
@@ -968,7 +919,6 @@ struct match_row {
 static const struct match_row match_rows[] = {
 	{"a Get is answered by GetResp", IB_SMI_CLASS, 0x01, METHOD, 0x81, true},
 	{"a Get is not answered by another response", IB_SMI_CLASS, 0x01, METHOD, 0x92, false},
-	{"a Set is answered by GetResp", IB_PERFORMANCE_CLASS, 0x02, METHOD, 0x81, true},
 	{"a Set may be answered with the response bit", IB_SMI_CLASS, 0x02, METHOD, 0x82, true},
 	{"a Set is not answered by a table", IB_SMI_CLASS, 0x02, METHOD, 0x92, false},
 	{"a GetTable is answered by its response", IB_SA_CLASS, 0x12, METHOD, 0x92, true},
@@ -989,15 +939,11 @@ static const struct match_row match_rows[] = {
 
 	{"an SMP of another attribute is no answer", IB_SMI_CLASS, 0x01, ATTRIBUTE, 0x15,
 	 false},
-	{"a GMP of another attribute is no answer", IB_PERFORMANCE_CLASS, 0x01, ATTRIBUTE, 0x15,
-	 false},
 	{"a record of another attribute is no answer", IB_SA_CLASS, 0x12, ATTRIBUTE, 0x35,
 	 false},
 	{"a vendor's other attribute is no answer", VENDOR_1, 0x01, ATTRIBUTE, 0x15, false},
 
 	{"another modifier is no answer", IB_SMI_CLASS, 0x01, MODIFIER, 7, false},
-	{"a difference in the highest bits is no answer", IB_SMI_CLASS, 0x01, MODIFIER,
-	 0x80000005, false},
 	{"a vendor may change the modifier", VENDOR_1, 0x01, MODIFIER, 7, true},
 	{"an application may change the modifier", 0x10, 0x01, MODIFIER, 7, true},
 	{"a BMMAD has its response bit in the modifier", IB_BOARD_MGMT_CLASS, 0x03, MODIFIER, 5,
@@ -1006,7 +952,6 @@ static const struct match_row match_rows[] = {
 	 false},
 
 	{"another OUI is no answer", VENDOR_2, 0x01, OUI, 0x123457, false},
-	{"the OUI is an answer", VENDOR_2, 0x01, OUI, 0x123456, true},
 
 	{"a route with another port is no answer", IB_SMI_DIRECT_CLASS, 0x01, PATH, 9, false},
 	{"a shorter route is no answer", IB_SMI_DIRECT_CLASS, 0x01, HOP_COUNT, 1, false},
@@ -1016,7 +961,6 @@ static const struct match_row match_rows[] = {
 	/* LMC 1; n1 has LID 11 */
 	{"an SMP of another LID is no answer", IB_SMI_CLASS, 0x01, LID, 12, false},
 	{"a GMP of another LID is no answer", IB_PERFORMANCE_CLASS, 0x01, LID, 13, false},
-	{"a GMP of a LID far away is no answer", IB_PERFORMANCE_CLASS, 0x01, LID, 4000, false},
 	{"a port may answer from its other LID", IB_PERFORMANCE_CLASS, 0x01, LID, 10, true},
 
 	{"with a GRH, the GID counts, not the LID", IB_SA_CLASS, 0x01, GID, 0, true},
@@ -1031,56 +975,29 @@ static const struct match_row match_rows[] = {
 static const struct match_row *match;
 static unsigned responses;
 
-static void put(uint8_t *at, unsigned bytes, unsigned value)
-{
-	while (bytes--)
-		*at++ = (uint8_t)(value >> 8 * bytes);
-}
-
 static enum machine_verdict change_first(struct machine_mad *mad, void *arg)
 {
-	uint8_t *bytes = mad->bytes;
 	unsigned value = match->value;
 
 	if (!mad->at_host)
 		return play(mad, arg);
 	if (responses++)
 		return MACHINE_PASS;
-	switch (match->changed) {
-	case METHOD:
-		bytes[3] = (uint8_t)value;
-		break;
-	case ATTRIBUTE:
-		put(bytes + 16, 2, value);
-		break;
-	case MODIFIER:
-		put(bytes + 20, 4, value);
-		break;
-	case OUI:
-		put(bytes + 36, 4, value);
-		break;
-	case HOP_COUNT:
-		bytes[7] = (uint8_t)value;
-		break;
-	case PATH:
-		bytes[129] = (uint8_t)value;
-		break;
-	case GID:
-		mad->slid = 77;
-		mad->sgid[15] ^= (uint8_t)value;
-		break;
-	case PREFIX:
-	case OTHER_PREFIX:
-		mad->slid = 77;
-		mad->sgid[0] = (uint8_t)value;
-		break;
-	case NO_GRH:
-		mad->grh = false;
-		/* fall through */
-	case LID:
-		mad->slid = (uint16_t)value;
-		break;
+	if (match->changed < LID) {
+		unsigned bytes = match->changed == ATTRIBUTE                           ? 2
+				 : match->changed == MODIFIER || match->changed == OUI ? 4
+										       : 1;
+
+		for (uint8_t *at = mad->bytes + match->changed; bytes--; at++)
+			*at = (uint8_t)(value >> 8 * bytes);
+		return MACHINE_PASS;
 	}
+	mad->grh &= match->changed != NO_GRH;
+	mad->slid = match->changed == LID || match->changed == NO_GRH ? (uint16_t)value : 77;
+	if (match->changed == GID)
+		mad->sgid[15] ^= (uint8_t)value;
+	else if (match->changed == PREFIX || match->changed == OTHER_PREFIX)
+		mad->sgid[0] = (uint8_t)value;
 	return MACHINE_PASS;
 }
 
