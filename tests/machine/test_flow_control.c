@@ -178,24 +178,28 @@ static const struct dead_row {
 /* Requests of all kinds, each to another dead node, by an engine or by blocking calls. */
 static void ask_the_dead(const struct dead_row *row)
 {
-	static const unsigned attempts[] = {1, 2, 3, 8};
+	static const unsigned attempts[] = {1, 2, 3, 5, 8};
 
 	warm_up(row->warm ? 1000 : 0);
 	mad_rpc_set_timeout(port, ATTEMPT_MS);
-	for (unsigned i = 0; i < 4 * KINDS; i++) {
-		enum kind kind = (enum kind)(i % KINDS);
-		unsigned since = packet_count, lid = leaf(101 + i);
+	for (unsigned i = 0; i < 5; i++) {
+		unsigned since = packet_count, first = 101 + i * KINDS;
 
-		mad_rpc_set_retries(port, (int)attempts[i / KINDS]);
-		machine_rule("silent on n%u", 101 + i);
-		if (row->blocking) {
-			assert_int_equal(ask(rpc_of(kind), lid), -ETIMEDOUT);
-		} else {
-			submit(kind, lid, &one);
-			finish();
-			assert_int_equal(one.error, -ETIMEDOUT);
+		mad_rpc_set_retries(port, (int)attempts[i]);
+		for (unsigned kind = 0; kind < KINDS; kind++) {
+			machine_rule("silent on n%u", first + kind);
+			if (row->blocking)
+				assert_int_equal(ask(rpc_of(kind), leaf(first + kind)),
+						 -ETIMEDOUT);
+			else
+				submit(kind, leaf(first + kind), &outcomes[kind]);
 		}
-		expect_polite(kind, lid, attempts[i / KINDS], since);
+		finish();
+		for (unsigned kind = 0; kind < KINDS; kind++) {
+			if (!row->blocking)
+				assert_int_equal(outcomes[kind].error, -ETIMEDOUT);
+			expect_polite(kind, leaf(first + kind), attempts[i], since);
+		}
 	}
 }
 
@@ -241,6 +245,27 @@ TEST(early_transmissions_come_after_the_measured_round_trip_and_its_deviation)
 			if (gap_after(rows[i].deviation_ms, (enum kind)kind, rows[i].others) <
 			    rows[i].least)
 				fail_msg("%s, row %d", kind_names[kind], i);
+}
+
+/* Of several nodes, each with requests, the dead ones are last. */
+TEST(dead_nodes_hold_up_themselves_alone)
+{
+	for (int i = 0; i < 10; i++)
+		machine_rule("silent on n%d", 1 + i * LEAVES / 10);
+	for (unsigned kind = 0; kind < 2; kind++) {
+		int64_t before = machine_us();
+
+		memset(outcomes, 0, sizeof(outcomes));
+		for (unsigned i = 0; i < LEAVES * 5; i++)
+			submit((enum kind)kind, leaf(1 + i % LEAVES), &outcomes[i]);
+		finish();
+		for (unsigned i = 0; i < LEAVES * 5; i++) {
+			bool dead = i % LEAVES % (LEAVES / 10) == 0;
+
+			assert_int_equal(outcomes[i].error, dead ? -ETIMEDOUT : 0);
+			assert_true(dead || outcomes[i].at - before < 500 * MS);
+		}
+	}
 }
 
 /* --- silence and BUSY ------------------------------------------------------------- */
@@ -565,6 +590,20 @@ TEST(destinations_of_directed_routes_are_kept_apart)
 		assert_int_equal(outcomes[i].calls, i % 3 != 0);
 	assert_true(stats_of(async).queued > 0);
 	finish();
+}
+
+TEST(without_memory_for_a_destination_there_is_no_limit)
+{
+	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1);
+	submit(PMA_SET, leaf(1), &outcomes[0]);
+	submit(PMA_SET, leaf(1), &outcomes[1]);
+	for (unsigned n = 1; n < 4; n++) {
+		machine_fail(MACHINE_MALLOC, n, ENOMEM);
+		submit(PMA_SET, leaf(50 + n), &outcomes[1 + n]);
+		machine_fail(MACHINE_MALLOC, 0, 0);
+	}
+	assert_int_equal(stats_of(async).in_flight, 4);
+	assert_int_equal(mad_async_wait(async, -1), 5);
 }
 
 TEST(a_waiting_request_costs_640_bytes_at_most)

@@ -961,6 +961,7 @@ static const struct match_row match_rows[] = {
 	/* LMC 1; n1 has LID 11 */
 	{"an SMP of another LID is no answer", IB_SMI_CLASS, 0x01, LID, 12, false},
 	{"a GMP of another LID is no answer", IB_PERFORMANCE_CLASS, 0x01, LID, 13, false},
+	{"a GMP of a LID far away is no answer", IB_PERFORMANCE_CLASS, 0x01, LID, 4000, false},
 	{"a port may answer from its other LID", IB_PERFORMANCE_CLASS, 0x01, LID, 10, true},
 
 	{"with a GRH, the GID counts, not the LID", IB_SA_CLASS, 0x01, GID, 0, true},
