@@ -268,6 +268,15 @@ TEST(dead_nodes_hold_up_themselves_alone)
 	}
 }
 
+TEST(a_blocking_call_takes_one_round_trip)
+{
+	int64_t before = machine_us();
+
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(ask(rpc_of(SMP_GET), leaf(1 + i)), 0);
+	assert_in_range(machine_us() - before, 100 * ROUND_TRIP, 110 * ROUND_TRIP);
+}
+
 /* --- silence and BUSY ------------------------------------------------------------- */
 
 #define SILENCE (100 * MS)
