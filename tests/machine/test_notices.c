@@ -781,6 +781,28 @@ TEST(filters_say_which_notices_are_wanted)
 	play("unsubscribe; pass 4; subscriptions 0");
 }
 
+static void *wait_long(void *arg)
+{
+	mad_async_wait(arg, -1);
+	return NULL;
+}
+
+/* It would sleep until the keeper's next look at the local port, up to a second. */
+TEST(a_thread_that_waits_joins_at_once_for_another_thread)
+{
+	pthread_t thread;
+
+	assert_int_equal(begin(0), 0);
+	assert_int_equal(pthread_create(&thread, NULL, wait_long, async), 0);
+	machine_pass(300000);
+	assert_int_equal(begin(1), 0);
+	machine_pass(20000);
+	assert_int_equal(told[1].joined, 1);
+	mad_async_stop(async);
+	pthread_join(thread, NULL);
+	play("leave 0; leave 1; pass 4");
+}
+
 static void *destroy_later(void *arg)
 {
 	mad_async_free(arg);
