@@ -267,6 +267,8 @@ static void tell_loop(struct ibmad_port *port, struct mad_async *engine, int64_t
 		if (look < next)
 			next = look;
 	}
+	if (port->blocked_until && port->blocked_until < next)
+		next = port->blocked_until; /* the handle is not watched */
 	alarm_set(&engine->alarm, work, next);
 }
 

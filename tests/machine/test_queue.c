@@ -1041,6 +1041,30 @@ DRAIN_TEST(all_pause_while_there_is_no_memory)
 	}
 }
 
+/* It does not spin, nor sleep for ever. */
+DRAIN_TEST(an_event_loop_looks_each_10_ms_while_there_is_no_memory)
+{
+	unsigned looks = 0;
+	int64_t begun;
+
+	ask_at_length();
+	assert_false(loop_is_awake(async, 0));
+	machine_fail(MACHINE_MMAP, MACHINE_ALL, ENOMEM);
+	submit(SA_TABLE, leaf(1), &outcomes[0]);
+	for (begun = machine_us(); machine_us() - begun < 200 * MS; looks++)
+		if (loop_is_awake(async, 200))
+			assert_true(mad_async_process(async) >= 0);
+	assert_in_range(looks, 19, 40);
+	assert_int_equal(outcomes[0].error, -EMSGSIZE);
+	machine_fail(MACHINE_MMAP, 0, 0);
+	submit(SMP_SET, leaf(2), &outcomes[1]);
+	while (!outcomes[1].calls) {
+		assert_true(loop_is_awake(async, 100));
+		assert_true(mad_async_process(async) >= 0);
+	}
+	assert_int_equal(outcomes[1].error, 0);
+}
+
 /* A signal, another process that reads first, and a device that is gone. */
 DRAIN_TEST(reading_away_may_be_interrupted)
 {
