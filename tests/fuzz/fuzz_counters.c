@@ -106,8 +106,9 @@ static void came(struct mad_async *engine, int error, const struct mad_counters 
 
 static void cancel(unsigned reading)
 {
-	run.cancelled[reading] = run.readings[reading];
-	mad_async_cancel(async, run.readings[reading]);
+	/* a submission that failed has left its number, too */
+	if (!mad_async_cancel(async, run.readings[reading]))
+		run.cancelled[reading] = true;
 }
 
 static void step(void)
