@@ -881,16 +881,14 @@ static void lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64
 void port_wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until)
 {
 	int64_t now = clock_us(), next = port_next(port);
-	bool free = !port->reading && port->blocked_until <= now;
+	/* after an error, a thread waits only for a request that another one is writing */
+	bool can_read = !port->error && !port->reading && port->blocked_until <= now;
 
 	waiter->woken = false;
-	if (port->error)
-		/* for a request that another thread is writing */
-		sleep_unlocking(port, waiter, until, now);
-	else if (free && (until <= now || (!port->leader && next <= now)))
+	if (can_read && (until <= now || (!port->leader && next <= now)))
 		/* the leader may not have run since a message came */
 		port_work_unlocking(port);
-	else if (free && !port->leader)
+	else if (can_read && !port->leader)
 		lead_unlocking(port, waiter, next < until ? next : until, now);
 	else
 		sleep_unlocking(port, waiter, until, now);
