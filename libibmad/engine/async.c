@@ -29,10 +29,14 @@ bool engine_is_processor(const struct mad_async *engine)
 	       pthread_equal(engine->processor, pthread_self());
 }
 
+bool engine_has_called_back(const struct mad_async *engine)
+{
+	return !engine->open && !engine->called && list_is_empty(&engine->calls);
+}
+
 bool engine_is_empty(const struct mad_async *engine)
 {
-	return !engine->open && !engine->servers && !engine->called &&
-	       list_is_empty(&engine->calls);
+	return engine_has_called_back(engine) && !engine->servers;
 }
 
 bool engine_is_stopped(const struct mad_async *engine)

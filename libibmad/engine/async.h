@@ -107,6 +107,8 @@ static inline struct mad_async *engine_of(const struct ibmad_port *port,
 
 /* Whether this thread calls back for the engine. */
 bool engine_is_processor(const struct mad_async *engine);
+/* Whether all requests and operations were called back. */
+bool engine_has_called_back(const struct mad_async *engine);
 /* Whether all requests and operations were called back, and all servers for the last time. */
 bool engine_is_empty(const struct mad_async *engine);
 /* Whether mad_async_wait() is to return. No callback begins then. */

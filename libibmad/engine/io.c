@@ -110,6 +110,17 @@ enum handle_result {
 	HANDLE_GONE,     /* the device is gone */
 };
 
+/* umad_recv() without waiting, which no signal interrupts. */
+static int receive_again(const struct handle *handle, void *umad, int *length)
+{
+	int ret;
+
+	do
+		ret = umad_recv(handle->fd, umad, length, 0);
+	while (ret == -EIO && errno == EINTR);
+	return ret;
+}
+
 /*
  * Reads a message without waiting. *length is the size of the buffer for the MAD, and becomes
  * the length of the message's MAD.
@@ -117,11 +128,8 @@ enum handle_result {
 static enum handle_result handle_receive(const struct handle *handle, uint8_t *umad,
 					 int *length)
 {
-	int ret;
+	int ret = receive_again(handle, umad, length);
 
-	do
-		ret = umad_recv(handle->fd, umad, length, 0);
-	while (ret == -EIO && errno == EINTR);
 	if (ret >= 0) {
 		report_packet("receive\n", umad + handle->header_size, *length);
 		return HANDLE_MESSAGE;
@@ -165,9 +173,7 @@ static enum handle_result handle_drain(const struct handle *handle, int length)
 
 	if (range == MAP_FAILED)
 		return HANDLE_TOO_LONG;
-	do
-		ret = umad_recv(handle->fd, range, &length, 0);
-	while (ret == -EIO && errno == EINTR);
+	ret = receive_again(handle, range, &length);
 	munmap(range, size);
 	if (ret == -EWOULDBLOCK)
 		return HANDLE_NONE;
@@ -253,14 +259,16 @@ int64_t port_next(const struct ibmad_port *port)
  */
 static void tell_loop(struct ibmad_port *port, struct mad_async *engine, int64_t next)
 {
-	bool free = engine->thread == ENGINE_FREE, work = false;
+	bool work = false;
 
-	if (free)
-		work = engine_has_work(engine) || (port->error && engine_is_empty(engine));
-	if (free && engine->timer_at < next)
-		next = engine->timer_at;
-	if (free && engine->timer_at != NEVER && port->error)
-		work = true; /* each timer that is set is due */
+	if (engine->thread == ENGINE_FREE) {
+		work = engine_has_work(engine);
+		/* each timer that is set is due */
+		if (port->error)
+			work |= engine_is_empty(engine) || engine->timer_at != NEVER;
+		if (engine->timer_at < next)
+			next = engine->timer_at;
+	}
 	if (!port->has_descriptor && (engine->open || engine->servers) && !port->error) {
 		int64_t look = clock_us() + LOOK_US;
 
@@ -769,6 +777,17 @@ static void read_messages_unlocking(struct ibmad_port *port, const struct waiter
 		port_fail(port, PORT_GONE, ENODEV);
 }
 
+/* After reading: judges timers, and sends "most" requests at most. */
+static void advance_unlocking(struct ibmad_port *port, unsigned most)
+{
+	expire_timers(port);
+	/* sending may take long: another thread leads meanwhile */
+	if (queue_is_ready(&port->queue)) {
+		port_pass_lead(port);
+		port_send_unlocking(port, most);
+	}
+}
+
 void port_work_unlocking(struct ibmad_port *port)
 {
 	int64_t now = clock_us();
@@ -777,12 +796,7 @@ void port_work_unlocking(struct ibmad_port *port)
 		read_messages_unlocking(port, NULL, now);
 		port_pass_lead(port);
 	}
-	expire_timers(port);
-	/* sending may take long: another thread leads meanwhile */
-	if (queue_is_ready(&port->queue)) {
-		port_pass_lead(port);
-		port_send_unlocking(port, BATCH);
-	}
+	advance_unlocking(port, BATCH);
 }
 
 /* --- waiting -------------------------------------------------------------------- */
@@ -871,11 +885,7 @@ static void lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64
 	/* last: port_alert() sets "alerted" before it writes to wake_fd */
 	if (atomic_exchange(&port->alerted, false))
 		wake_all_engines(port);
-	expire_timers(port);
-	if (queue_is_ready(&port->queue)) {
-		port_pass_lead(port);
-		port_send_unlocking(port, SENT_AT_ONCE);
-	}
+	advance_unlocking(port, SENT_AT_ONCE);
 }
 
 void port_wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until)

@@ -13,7 +13,7 @@
 static bool is_idle(const struct mad_async *engine)
 {
 	if (engine->ending)
-		return !engine->open && !engine->called && list_is_empty(&engine->calls);
+		return engine_has_called_back(engine);
 	return engine_is_empty(engine) && !engine->registrations;
 }
 

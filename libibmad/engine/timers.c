@@ -101,7 +101,7 @@ static void set_first(struct timers *timers, struct timer *first)
 
 void timer_stop(struct timers *timers, struct timer *timer)
 {
-	if (!timer_is_set(timer))
+	if (!timer->link)
 		return;
 	*timer->link = timer->next;
 	if (timer->next)

@@ -34,11 +34,6 @@ struct timers {
 	struct timer *first;
 };
 
-static inline bool timer_is_set(const struct timer *timer)
-{
-	return timer->link != NULL;
-}
-
 /* When the next timer is due; NEVER: there is none. */
 static inline int64_t timers_next(const struct timers *timers)
 {
