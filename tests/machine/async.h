@@ -27,13 +27,21 @@ enum kind {
 
 static struct mad_async *async __attribute__((unused));
 
-static inline int open_engine(const char *topology)
+/* high: the handle's number is no descriptor of the kernel */
+static inline int open_engine_on(const char *topology, bool high)
 {
 	machine_start(topology, NULL);
+	if (high)
+		machine_high_handles();
 	if (mad_port_open(NULL, 0, &port))
 		return -1;
 	async = mad_async_create(port);
 	return async ? 0 : -1;
+}
+
+static inline int open_engine(const char *topology)
+{
+	return open_engine_on(topology, false);
 }
 
 static inline int close_engine(void)

@@ -15,7 +15,7 @@
 
 #define MANY  200
 #define BATCH 64 /* the limit of one mad_async_process() */
-/* A loop that does not watch the handle looks at the port after this time. */
+/* How long a loop may take to see what concerns it. */
 #define LOOK  (20 * MS)
 
 static struct outcome outcomes[MANY];
@@ -23,13 +23,7 @@ static struct outcome outcomes[MANY];
 static int set_up(bool high)
 {
 	memset(outcomes, 0, sizeof(outcomes));
-	machine_start("star:8", NULL);
-	if (high)
-		machine_high_handles();
-	if (mad_port_open(NULL, 0, &port))
-		return -1;
-	async = mad_async_create(port);
-	return async ? 0 : -1;
+	return open_engine_on("star:8", high);
 }
 
 static int setup(void)

@@ -38,10 +38,7 @@ static struct outcome outcomes[MANY];
 static int set_up(bool high)
 {
 	memset(outcomes, 0, sizeof(outcomes));
-	machine_start("star:8", NULL);
-	if (high)
-		machine_high_handles();
-	if (mad_port_open(NULL, 0, &port))
+	if (open_engine_on("star:8", high))
 		return -1;
 	mad_rpc_set_timeout(port, 60000);
 	mad_rpc_set_retries(port, 1);
@@ -49,7 +46,6 @@ static int set_up(bool high)
 	mad_port_set(port, MAD_PORT_SMP_WINDOW, 1000);
 	mad_port_set(port, MAD_PORT_GMP_WINDOW, 1000);
 	mad_port_set(port, MAD_PORT_DESTINATION_LIMIT, 1000);
-	async = mad_async_create(port);
 	return mad_register_server_via(VENDOR, 0, NULL, 0, port) < 0 ? -1 : 0;
 }
 
