@@ -6,6 +6,7 @@
 #include "removal_cases.h"
 
 #include <infiniband/umad_ext.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/select.h>
@@ -86,7 +87,7 @@ static void wait_in_a_child(void *arg)
 
 static void share_a_handle(void)
 {
-	int child, fd = open_port(&there), copy = dup(fd);
+	int child, fd = open_port(&there), copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
 	expect(copy >= 0);
 	remove_soon();
