@@ -291,24 +291,22 @@ static void handle(struct kernel_device *device, const struct sim_hca_message *m
 	}
 }
 
+/* Reads once, so that a host whose commands never end leaves the server its other events. */
 bool kernel_device_read(struct connection *connection)
 {
 	static uint8_t bytes[READ_BYTES];
-	ssize_t length;
+	ssize_t length = read(connection->fd, bytes, sizeof(bytes));
+	size_t done = 0;
 
-	while ((length = read(connection->fd, bytes, sizeof(bytes))) > 0) {
-		size_t done = 0;
+	server_tell_time(connection->server);
+	while (length > 0 && done < (size_t)length) {
+		struct sim_hca_message message;
 
-		server_tell_time(connection->server);
-		while (done < (size_t)length) {
-			struct sim_hca_message message;
-
-			memcpy(&message, bytes + done, sizeof(message));
-			handle(connection->kernel, &message, bytes + done + sizeof(message));
-			done += sizeof(message) + message.length;
-		}
+		memcpy(&message, bytes + done, sizeof(message));
+		handle(connection->kernel, &message, bytes + done + sizeof(message));
+		done += sizeof(message) + message.length;
 	}
-	if (length < 0 && (errno == EAGAIN || errno == EINTR))
+	if (length > 0 || (length < 0 && (errno == EAGAIN || errno == EINTR)))
 		return true;
 	connection->kernel->connection = NULL;
 	connection->kernel->created = false;
