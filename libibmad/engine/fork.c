@@ -49,11 +49,12 @@ static void become_inherited(struct ibmad_port *port)
 		port->state = PORT_LOST;
 		return;
 	}
-	port->inherited = true;
+	port->state = PORT_INHERITED;
 	while ((entry = list_pop(&port->loops)))
 		alarm_close(&list_entry(entry, struct mad_async, loop)->alarm);
 	port->leader = NULL;
-	port->polling = port->reading = port->wake_signalled = false;
+	port->lead = LEAD_WORKING;
+	port->reading = false;
 	port->alerted = false;
 	port_begin(port);
 	port_cancel_all(port, ECANCELED);

@@ -24,28 +24,28 @@
 #include <unistd.h>
 
 /* The requests of others that a leader sends before it looks at its own. */
-#define SENT_AT_ONCE 16
-/* queue_next() looks at this number of requests for each one that may be sent. */
-#define LOOKS        16
+#define SENT_AT_ONCE   16
+/* queue_next() examines this number of requests for each one that may be sent. */
+#define EXAMINED       16
 /* A leader that cannot be woken returns from poll(2) after this time. */
-#define LOOK_UP_MS   100
+#define RETURN_MS      100
 /* If there is no memory for a message, it is read again after this time. */
-#define BLOCKED_US   10000
+#define BLOCKED_US     10000
 /* The LMC of the local port is read again after this time, if it matters. */
-#define LMC_US       1000000
+#define LMC_US         1000000
 /* An event loop looks at a handle that it cannot poll after this time. */
-#define LOOK_US      5000
+#define LOOP_RETURN_US 5000
 /*
  * How long the kernel waits for the acknowledgement of segments, or the request's timeout if
  * that is shorter. Then the kernel retransmits them, as often as the message has retries.
  */
-#define ACK_MS       2000
+#define ACK_MS         2000
 /* The retries of a response, which has no timeout. */
-#define ACK_RETRIES  4
+#define ACK_RETRIES    4
 /* The kernel queues this number of messages for a handle at most. */
-#define QUEUED_MAX   200001
+#define QUEUED_MAX     200001
 /* A message that is dropped is read into this memory, which is mapped several times. */
-#define DRAIN_SIZE   (1 << 20)
+#define DRAIN_SIZE     (1 << 20)
 
 const char *const public_call_names[] = {
 	[CALL_RPC] = "mad_rpc",
@@ -184,19 +184,19 @@ static enum handle_result handle_drain(const struct handle *handle, int length)
 
 static void wake_leader(struct ibmad_port *port)
 {
-	if (!port->polling || port->wake_fd < 0 || port->wake_signalled)
+	if (port->lead != LEAD_POLLING)
 		return;
-	port->wake_signalled = true;
+	port->lead = LEAD_WOKEN;
 	eventfd_write(port->wake_fd, 1);
 }
 
 void waiter_wake(struct ibmad_port *port, struct waiter *waiter)
 {
-	waiter->woken = true;
-	if (waiter->sleeping)
+	if (waiter->state == WAITER_SLEEPING)
 		pthread_cond_signal(&waiter->awake);
 	else if (waiter == port->leader)
 		wake_leader(port);
+	waiter->state = WAITER_WOKEN;
 }
 
 static struct waiter *waiter_at(struct list *entry)
@@ -209,7 +209,7 @@ void port_pass_lead(struct ibmad_port *port)
 	if (port->leader || port->reading)
 		return;
 	list_for_each (entry, &port->waiters)
-		if (waiter_at(entry)->sleeping) {
+		if (waiter_at(entry)->state == WAITER_SLEEPING) {
 			waiter_wake(port, waiter_at(entry));
 			return;
 		}
@@ -220,7 +220,7 @@ void port_wake_receiver(struct ibmad_port *port)
 	list_for_each (entry, &port->waiters) {
 		struct waiter *waiter = waiter_at(entry);
 
-		if (waiter->kind == WAIT_FOR_MESSAGE && !waiter->woken) {
+		if (waiter->kind == WAIT_FOR_MESSAGE && waiter->state != WAITER_WOKEN) {
 			waiter_wake(port, waiter);
 			return;
 		}
@@ -270,7 +270,7 @@ static void tell_loop(struct ibmad_port *port, struct mad_async *engine, int64_t
 			next = engine->timer_at;
 	}
 	if (!port->has_descriptor && (engine->open || engine->servers) && !port->error) {
-		int64_t look = clock_us() + LOOK_US;
+		int64_t look = clock_us() + LOOP_RETURN_US;
 
 		if (look < next)
 			next = look;
@@ -381,13 +381,13 @@ void port_cancel(struct ibmad_port *port, struct request *request, int error)
 static int64_t judged_until(const struct ibmad_port *port)
 {
 	const struct flow_window *windows = port->requests.flow.windows;
-	int64_t time = port->emptied;
+	int64_t time = port->read_until;
 
 	/*
 	 * Without memory no message can be read. While a simulator's handle is polled, no other
 	 * thread can read, but the leader reads a message as soon as it comes.
 	 */
-	if (port->blocked_until || (port->polling && port->wake_fd < 0))
+	if (port->blocked_until || port->lead == LEAD_POLLING_ALONE)
 		return clock_us();
 	/* messages that came before a request was sent are read before its response */
 	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
@@ -517,13 +517,13 @@ void port_submit_unlocking(struct ibmad_port *port, struct request *request, boo
 void port_send_unlocking(struct ibmad_port *port, unsigned most)
 {
 	struct queue *queue = &port->queue;
-	unsigned turn = queue->turn, window, looks;
+	unsigned turn = queue->turn, window, examine;
 	struct request *request;
 
 	for (unsigned i = 0; i < FLOW_WINDOWS && most; i++) {
 		window = (turn + i) % FLOW_WINDOWS;
-		looks = most < UINT_MAX / LOOKS ? LOOKS * most : UINT_MAX;
-		while (most && (request = queue_next(queue, window, &looks))) {
+		examine = most < UINT_MAX / EXAMINED ? EXAMINED * most : UINT_MAX;
+		while (most && (request = queue_next(queue, window, &examine))) {
 			transmit_unlocking(port, request);
 			most--;
 		}
@@ -714,9 +714,9 @@ static enum handle_result read_long_unlocking(struct ibmad_port *port, int lengt
 }
 
 /* All messages that came before a time were handled. */
-static void note_emptied(struct ibmad_port *port, int64_t time)
+static void note_read_until(struct ibmad_port *port, int64_t time)
 {
-	port->emptied = time;
+	port->read_until = time;
 	port->read_since = 0;
 }
 
@@ -726,7 +726,7 @@ static void count_message(struct ibmad_port *port, int64_t time)
 	if (!port->read_since++)
 		port->reading_since = time;
 	if (port->read_since > QUEUED_MAX)
-		note_emptied(port, port->reading_since);
+		note_read_until(port, port->reading_since);
 }
 
 /*
@@ -735,7 +735,7 @@ static void count_message(struct ibmad_port *port, int64_t time)
  */
 static bool has_enough(const struct ibmad_port *port, const struct waiter *waiter)
 {
-	return waiter && waiter->woken &&
+	return waiter && waiter->state == WAITER_WOKEN &&
 	       !(waiter->kind == WAIT_FOR_ENGINE && port->requests.tids.count);
 }
 
@@ -761,7 +761,7 @@ static void read_messages_unlocking(struct ibmad_port *port, const struct waiter
 			if (port->blocked_until)
 				set_blocked(port, 0);
 			if (result == HANDLE_NONE)
-				note_emptied(port, time);
+				note_read_until(port, time);
 		}
 		if (result == HANDLE_NONE || result == HANDLE_GONE)
 			break;
@@ -804,7 +804,7 @@ void port_work_unlocking(struct ibmad_port *port)
 void waiter_begin(struct ibmad_port *port, struct waiter *waiter, enum wait_kind kind)
 {
 	waiter->kind = kind;
-	waiter->sleeping = waiter->woken = waiter->interrupted = false;
+	waiter->state = WAITER_RUNNING;
 	list_add_first(&port->waiters, &waiter->all);
 }
 
@@ -822,7 +822,7 @@ static void sleep_unlocking(struct ibmad_port *port, struct waiter *waiter, int6
 
 	if (port->blocked_until > now && port->blocked_until < until) {
 		until = port->blocked_until;
-	} else if (port->polling && next < port->polls_until && !port->wake_signalled) {
+	} else if (port->lead == LEAD_POLLING && next < port->polls_until) {
 		/* the leader does not know of this time: often it need not, for a response
 		 * comes */
 		if (next <= now)
@@ -831,9 +831,9 @@ static void sleep_unlocking(struct ibmad_port *port, struct waiter *waiter, int6
 			until = next;
 	}
 	clock_cond_init(&waiter->awake);
-	waiter->sleeping = true;
+	waiter->state = WAITER_SLEEPING;
 	clock_cond_wait(&waiter->awake, &port->lock, until);
-	waiter->sleeping = false;
+	waiter->state = WAITER_RUNNING;
 	pthread_cond_destroy(&waiter->awake);
 }
 
@@ -841,32 +841,30 @@ static void sleep_unlocking(struct ibmad_port *port, struct waiter *waiter, int6
 static int poll_unlocking(struct ibmad_port *port, int64_t until, int64_t now)
 {
 	bool alone = port->wake_fd < 0; /* a simulator's handle, or no descriptor is free */
-	int ms = ms_until(until, now, alone ? LOOK_UP_MS : INT_MAX), ret, error;
+	int ms = ms_until(until, now, alone ? RETURN_MS : INT_MAX), ret, error;
+	eventfd_t count;
 
-	port->polling = true;
-	port->polls_until = alone ? now : until;
+	port->lead = alone ? LEAD_POLLING_ALONE : LEAD_POLLING;
+	port->polls_until = until;
 	port->reading = alone;
 	port_unlock(port);
 	ret = alone ? umad_poll(port->handle.fd, ms)
 		    : umad_poll_with(port->handle.fd, port->wake_fd, ms);
 	error = errno;
 	port_lock(port);
-	port->polling = false;
 	if (alone)
 		port->reading = false;
-	if (port->wake_signalled || ret == 1) {
-		eventfd_t count;
-
-		port->wake_signalled = false;
+	if (port->lead == LEAD_WOKEN || ret == 1)
 		eventfd_read(port->wake_fd, &count);
-	}
-	if (ret == -ETIMEDOUT && now + ms * INT64_C(1000) > port->emptied)
-		note_emptied(port, now + ms * INT64_C(1000));
+	port->lead = LEAD_WORKING;
+	if (ret == -ETIMEDOUT && now + ms * INT64_C(1000) > port->read_until)
+		note_read_until(port, now + ms * INT64_C(1000));
 	return ret == -EIO && error == EINTR ? -EINTR : ret;
 }
 
-static void lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until,
-			   int64_t now)
+/* 0, or -EINTR. */
+static int lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until,
+			  int64_t now)
 {
 	int ret;
 
@@ -877,31 +875,31 @@ static void lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64
 	ret = poll_unlocking(port, until, now);
 	if (ret == 0 && !port->reading && !port->error)
 		read_messages_unlocking(port, waiter, now);
-	else if (ret == -EINTR)
-		waiter->interrupted = true;
-	else if (ret < 0 && ret != -ETIMEDOUT)
+	else if (ret < 0 && ret != -ETIMEDOUT && ret != -EINTR)
 		port_fail(port, PORT_GONE, ENODEV);
 	port->leader = NULL;
 	/* last: port_alert() sets "alerted" before it writes to wake_fd */
 	if (atomic_exchange(&port->alerted, false))
 		wake_all_engines(port);
 	advance_unlocking(port, SENT_AT_ONCE);
+	return ret == -EINTR ? ret : 0;
 }
 
-void port_wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until)
+int port_wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until)
 {
 	int64_t now = clock_us(), next = port_next(port);
 	/* after an error, a thread waits only for a request that another one is writing */
 	bool can_read = !port->error && !port->reading && port->blocked_until <= now;
 
-	waiter->woken = false;
+	waiter->state = WAITER_RUNNING;
 	if (can_read && (until <= now || (!port->leader && next <= now)))
 		/* the leader may not have run since a message came */
 		port_work_unlocking(port);
 	else if (can_read && !port->leader)
-		lead_unlocking(port, waiter, next < until ? next : until, now);
+		return lead_unlocking(port, waiter, next < until ? next : until, now);
 	else
 		sleep_unlocking(port, waiter, until, now);
+	return 0;
 }
 
 /* --- the end -------------------------------------------------------------------- */

@@ -212,11 +212,11 @@ EXPORT int mad_port_open(const char *ca_name, int portnum, struct ibmad_port **p
 	return 0;
 }
 
-static void unregister_all(struct ibmad_port *port)
+static void unregister_all(struct ibmad_port *port, bool inherited)
 {
 	const struct handle *handle = &port->handle;
 
-	for (int i = 0; i < MGMT_CLASSES && !port->inherited; i++)
+	for (int i = 0; i < MGMT_CLASSES && !inherited; i++)
 		if (handle->agents[i] >= 0)
 			umad_unregister(handle->fd, handle->agents[i]);
 	servers_unregister(port);
@@ -226,6 +226,7 @@ static void unregister_all(struct ibmad_port *port)
 EXPORT void mad_rpc_close_port(struct ibmad_port *srcport)
 {
 	int cancel_state;
+	bool inherited;
 
 	if (!srcport)
 		return;
@@ -233,11 +234,12 @@ EXPORT void mad_rpc_close_port(struct ibmad_port *srcport)
 		umad_close_port(srcport->handle.fd);
 		return;
 	}
+	inherited = srcport->state == PORT_INHERITED;
 	port_fail(srcport, PORT_CLOSING, ECANCELED);
 	srcport->users--;
 	while (srcport->users)
 		pthread_cond_wait(&srcport->idle, &srcport->lock);
-	unregister_all(srcport);
+	unregister_all(srcport, inherited);
 	umad_close_port(srcport->handle.fd);
 	srcport->state = PORT_CLOSED;
 	srcport->users++;

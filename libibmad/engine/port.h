@@ -62,6 +62,12 @@ enum wait_kind {
 	WAIT_FOR_ENGINE,  /* in mad_async_wait() */
 };
 
+enum waiter_state {
+	WAITER_RUNNING, /* or it leads */
+	WAITER_SLEEPING,
+	WAITER_WOKEN, /* it has what it waits for, or is to lead, or work has come */
+};
+
 /*
  * A thread that waits on a port. One of them, the leader, polls the handle and does the port's
  * work: it reads messages, judges timers, and sends what may be sent. The others sleep, each on
@@ -71,10 +77,8 @@ enum wait_kind {
 struct waiter {
 	struct list all; /* in the port's */
 	enum wait_kind kind;
-	bool sleeping;
-	bool woken;           /* it has what it waits for, or is to lead, or work has come */
-	bool interrupted;     /* by a signal, as the leader */
-	pthread_cond_t awake; /* sleeping */
+	enum waiter_state state;
+	pthread_cond_t awake; /* SLEEPING */
 };
 
 /* A blocking call: a request, and the thread that waits for it. */
@@ -83,12 +87,22 @@ struct blocking_request {
 	struct request request;
 };
 
+/* What the leader is doing. */
+enum lead {
+	LEAD_WORKING,       /* all but poll(2); or no thread leads */
+	LEAD_POLLING,       /* another thread may read meanwhile */
+	LEAD_POLLING_ALONE, /* a simulator's handle: until poll(2) returns, no thread may read
+			     */
+	LEAD_WOKEN,         /* in poll(2), and the eventfd that ends it is readable */
+};
+
 enum port_state {
 	PORT_OPEN,
-	PORT_GONE,    /* the device is gone */
-	PORT_CLOSING, /* mad_rpc_close_port() waits until no thread is in a call */
-	PORT_CLOSED,  /* only engines and servers still have it */
-	PORT_LOST,    /* in a child of fork(): a thread of the parent was changing it */
+	PORT_INHERITED, /* open, in a child of fork(): the agents are the parent's */
+	PORT_GONE,      /* the device is gone */
+	PORT_CLOSING,   /* mad_rpc_close_port() waits until no thread is in a call */
+	PORT_CLOSED,    /* only engines and servers still have it */
+	PORT_LOST,      /* in a child of fork(): a thread of the parent was changing it */
 };
 
 struct message;
@@ -105,7 +119,6 @@ struct ibmad_port {
 	pthread_mutex_t lock;
 	_Atomic enum port_state state;
 	int error;           /* 0, or the errno with which all requests fail from now on */
-	bool inherited;      /* in a child of fork(): the agents are the parent's */
 	atomic_uint forks;   /* port_forks at the latest use of the port */
 	unsigned users;      /* calls that have not returned */
 	pthread_cond_t idle; /* PORT_CLOSING: no user is left */
@@ -129,15 +142,14 @@ struct ibmad_port {
 	/* threads that wait */
 	struct list waiters;
 	struct waiter *leader; /* it polls or reads; NULL: no thread leads */
-	bool polling;          /* the leader is in poll(2), until this time at the longest */
-	int64_t polls_until;
+	enum lead lead;
+	int64_t polls_until; /* LEAD_POLLING: at the longest */
 	atomic_int wake_fd;  /* an eventfd that the leader polls, too; -1: none */
-	bool wake_signalled; /* it is readable */
 	atomic_bool alerted; /* port_alert() was called */
 
 	/* reading */
 	bool reading;          /* a thread reads messages, and has the buffer */
-	int64_t emptied;       /* all messages that came before this time were handled */
+	int64_t read_until;    /* all messages that came before this time were handled */
 	int64_t reading_since; /* when the first message after that was read */
 	unsigned read_since;   /* messages since then */
 	int64_t blocked_until; /* no memory for the next message: read it again then; 0 */
@@ -244,9 +256,9 @@ void waiter_wake(struct ibmad_port *port, struct waiter *waiter);
 /*
  * Waits until the waiter is woken, until something has happened, or until the time "until" at
  * the longest: the caller looks at what it waits for, and calls again. If "until" is over,
- * queued messages are read.
+ * queued messages are read. 0, or -EINTR if a signal came while this thread led.
  */
-void port_wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until);
+int port_wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until);
 /* If no thread leads, makes one of those that sleep lead: this thread does not wait soon. */
 void port_pass_lead(struct ibmad_port *port);
 /* Tells the leader and the event loops what has changed. port_leave() does it, too. */

@@ -566,12 +566,12 @@ static struct request *next_of(struct queue *queue, unsigned window, struct flow
 	return request;
 }
 
-struct request *queue_next(struct queue *queue, unsigned window, unsigned *looks)
+struct request *queue_next(struct queue *queue, unsigned window, unsigned *examine)
 {
 	struct list *ring = &queue->rings[window];
 	struct request *request = NULL;
 
-	for (; !request && *looks && window_is_ready(queue, window); --*looks)
+	for (; !request && *examine && window_is_ready(queue, window); --*examine)
 		request = next_of(queue, window, list_entry(ring->next, struct flow, turn));
 	return request;
 }
@@ -613,12 +613,14 @@ void queue_pause(struct queue *queue, struct request *request)
 
 void queue_again(struct queue *queue, struct request *request)
 {
+	const struct destination *destination = destination_of(request);
 	struct list *lists = request->flow->lists;
 
 	if (request->place == PAUSING) {
 		join_flow(queue, RESUMED, &lists[LIST_AGAIN], request);
-	} else if (request->readdressed) {
-		request->readdressed = false;
+	} else if (destination && !request->account.at_node &&
+		   destination->key != destination_key(request)) {
+		/* it was redirected */
 		queue_leave(queue, request);
 		request->number = ++queue->numbered;
 		join_flow(queue, IN_FLOW, lists[LIST_FRESH].next, request);

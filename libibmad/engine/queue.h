@@ -104,7 +104,7 @@ void source_init(struct source *source, unsigned turn);
 bool queue_submit(struct queue *queue, struct request *request);
 /* The request is sent without a turn, whatever the window and its destination permit. */
 void queue_bypass(struct queue *queue, struct request *request);
-/* Queues a request that is to be sent again, to another destination if it is readdressed. */
+/* Queues a request that is to be sent again, to another destination if it was redirected. */
 void queue_again(struct queue *queue, struct request *request);
 /*
  * A request pauses after BUSY. Other requests of its flow to the node wait until the pause is
@@ -123,10 +123,10 @@ bool queue_is_ready(const struct queue *queue);
 /* When queue_next() may return a request without an event before; NEVER: not at all. */
 int64_t queue_opens(const struct queue *queue);
 /*
- * Takes out the request that is to be sent next; NULL: none now. It looks at *looks requests at
- * most, counts them down, and moves those to lanes whose destinations have no place.
+ * Takes out the request that is to be sent next; NULL: none now. It examines *examine requests
+ * at most, counts them down, and moves those to lanes whose destinations have no place.
  */
-struct request *queue_next(struct queue *queue, unsigned window, unsigned *looks);
+struct request *queue_next(struct queue *queue, unsigned window, unsigned *examine);
 /* A packet of the request is about to be written. */
 void queue_sent(struct queue *queue, struct request *request, int64_t now);
 

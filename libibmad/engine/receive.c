@@ -183,16 +183,15 @@ static int wait_unlocking(struct ibmad_port *port, int timeout)
 	while (!port->inbox.first && !error) {
 		if (port->error)
 			error = port->error;
-		else if (waiter.interrupted)
-			error = EINTR; /* programs leave their receive loops by a signal */
 		else if (waited && clock_us() >= end)
 			error = timeout ? ETIMEDOUT : EAGAIN;
 		else
-			port_wait_unlocking(port, &waiter, end);
+			/* programs leave their receive loops by a signal */
+			error = -port_wait_unlocking(port, &waiter, end);
 		waited = true;
 	}
 	waiter_end(port, &waiter);
-	return error;
+	return port->inbox.first ? 0 : error;
 }
 
 /* Waits for a message, and takes it. 0, or an errno. */

@@ -198,7 +198,7 @@ static int64_t attempt_end_after(const struct request *request, int64_t begins)
 	return earlier(begins + attempt_us(request), ends_at(request));
 }
 
-/* When the last attempt ends; in_attempt. */
+/* When the last attempt ends; the present one has begun. */
 static int64_t last_attempt_end(const struct request *request)
 {
 	return earlier(request->attempt_end +
@@ -255,7 +255,7 @@ static bool cancel_request(struct requests *all, struct request *request,
 /* An attempt has ended: queues the request for the next one, or fails with ETIMEDOUT. */
 static bool next_attempt(struct requests *all, struct request *request, int64_t now)
 {
-	request->in_attempt = false;
+	request->attempt_end = 0;
 	probe_attempt_timed_out(request, request->umad, request_mad(request),
 				request->timeout_ms, request->attempts_left - 1U);
 	if (request->attempts_left <= 1)
@@ -319,7 +319,7 @@ static bool end_awaiting(struct requests *all, struct request *request,
 static bool ends_attempt(const struct request *request, const struct request_event *event)
 {
 	if (request->repeatable)
-		return transmission_is_own(event->transmission) && request->in_attempt &&
+		return transmission_is_own(event->transmission) && request->attempt_end &&
 		       event->now >= request->attempt_end;
 	return event->transmission->tid == get32(request_mad(request), TID_OFFS);
 }
@@ -361,8 +361,7 @@ static int begin_wait(struct request *request, const struct transmission *transm
 {
 	int ms;
 
-	if (!request->in_attempt) {
-		request->in_attempt = true;
+	if (!request->attempt_end) {
 		request->attempt_end = attempt_end_after(request, now);
 		ms = ms_to(request->attempt_end, now, request->timeout_ms);
 		return ms > 1 ? ms : 1;
@@ -385,7 +384,7 @@ static bool send_request(struct requests *all, struct request *request,
 		request->phase = REQUEST_ASKING_PATH;
 		return true;
 	}
-	if (request->in_attempt && now >= request->attempt_end)
+	if (request->attempt_end && now >= request->attempt_end)
 		return end_attempt(all, request, now);
 	if (now >= ends_at(request))
 		return give_up(all, request, now);
@@ -555,7 +554,7 @@ static bool follow_redirection(struct requests *all, struct request *request,
 		return end_with(all, request, -ret, now);
 	request->interval_us = 0;
 	if (!request->repeatable) {
-		request->in_attempt = false;
+		request->attempt_end = 0;
 	} else if (now >= request->attempt_end) {
 		skip_attempts(request, now);
 		next_attempt(all, request, now);
@@ -563,7 +562,6 @@ static bool follow_redirection(struct requests *all, struct request *request,
 			return true;
 	}
 	request->ends_ms = 0;
-	request->readdressed = true;
 	return queue_again(request);
 }
 
@@ -594,11 +592,9 @@ static void note_response(struct requests *all, struct request *request,
 	bool lost = request->account.copies && !transmission_is_own(transmission);
 
 	transmission_forget(&all->tids, transmission);
-	if (!request->in_attempt) {
-		/* a response to an earlier attempt: the next one begins now */
-		request->in_attempt = true;
+	/* after a response to an earlier attempt, the next one begins now */
+	if (!request->attempt_end)
 		request->attempt_end = attempt_end_after(request, now);
-	}
 	request->rtt_us = rtt_us;
 	if (!transmission_is_certain(transmission))
 		rtt_us = 0;

@@ -125,7 +125,7 @@ struct request {
 	struct flow_account account;
 	struct redirect_state *redirect; /* NULL: the request was never redirected */
 
-	int64_t attempt_end; /* valid if in_attempt */
+	int64_t attempt_end; /* of the present attempt; 0: the next packet begins one */
 	int64_t first_sent;  /* when the first packet was sent; valid if there was one */
 	uint32_t ends_ms;    /* from first_sent to the end of all attempts; 0: not known */
 	uint32_t elapsed_ms; /* DONE: from first_sent to the completion */
@@ -136,11 +136,9 @@ struct request {
 	uint16_t attempts_left; /* the present one included */
 	uint16_t copies_left;   /* retransmissions that may still be sent within attempts */
 	uint8_t pauses;         /* after BUSY */
-	bool in_attempt;
-	bool next_attempt;   /* the next transmission begins another attempt */
-	bool repeatable;     /* a Get that changes nothing */
-	bool readdressed;    /* QUEUED: for another destination than before */
-	uint8_t header_size; /* of the umad header */
+	bool next_attempt;      /* the next transmission begins another attempt */
+	bool repeatable;        /* a Get that changes nothing */
+	uint8_t header_size;    /* of the umad header */
 
 	uint16_t error;    /* DONE: 0 or an errno */
 	uint16_t status;   /* of the response */

@@ -415,7 +415,7 @@ static int start_server(struct mad_async *engine, const struct mad_server_option
 	struct ibmad_port *port = engine->port;
 	int agent;
 
-	agent = port->inherited ? -ECANCELED : engine_why_ended(engine);
+	agent = port->state == PORT_INHERITED ? -ECANCELED : engine_why_ended(engine);
 	if (agent)
 		return agent;
 	/* nothing is read for the agent before the lock is released */

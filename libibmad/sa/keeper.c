@@ -49,7 +49,7 @@ static int port_error(const struct sa_keeper *keeper)
 
 	if (port->error)
 		error = -port->error;
-	else if (port->inherited)
+	else if (port->state == PORT_INHERITED)
 		error = -ECANCELED;
 	engine_leave(keeper->engine, cancel_state);
 	return error;
@@ -278,7 +278,7 @@ int keeper_make(struct mad_async *engine, int *missing)
 	struct sa_keeper *keeper;
 
 	*missing = 0;
-	if (engine->port->error || engine->ending || engine->port->inherited)
+	if (engine->port->error || engine->ending || engine->port->state == PORT_INHERITED)
 		return engine->port->error ? -engine->port->error : -ECANCELED;
 	if (handle_agent(handle, IB_SA_CLASS) < 0)
 		*missing = IB_SA_CLASS;
