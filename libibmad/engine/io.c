@@ -80,25 +80,22 @@ static int handle_write(const struct handle *handle, uint8_t *umad, int length, 
 	return ret ? send_error(handle, ret) : 0;
 }
 
-/*
- * The same for a request. The library retransmits a request of one MAD. The kernel retransmits
- * the segments of a longer request until the timeout, because only the kernel knows which
- * segments are lost.
- */
-static int handle_send(const struct handle *handle, uint8_t *umad, int length, int kernel_ms)
-{
-	const uint8_t *mad = umad + handle->header_size;
-	bool by_rmpp = handle->rmpp[mad[1]] && mad[RMPP_VERSION_OFFS] == RMPP_VERSION &&
-		       mad[RMPP_FLAGS_OFFS] & IB_RMPP_FLAG_ACTIVE;
-
-	return handle_write(handle, umad, length, kernel_ms,
-			    by_rmpp ? (kernel_ms - 1) / ACK_MS : 0);
-}
-
 /* The kernel waits for no response: the timeout is 0. */
 int handle_respond(const struct handle *handle, uint8_t *umad, int length, bool by_rmpp)
 {
 	return handle_write(handle, umad, length, 0, by_rmpp ? ACK_RETRIES : 0);
+}
+
+/*
+ * The library retransmits a request of one MAD. The kernel retransmits the segments of a longer
+ * request until the timeout, because only the kernel knows which segments are lost.
+ */
+static int kernel_retries(const struct handle *handle, const uint8_t *mad, int kernel_ms)
+{
+	bool by_rmpp = handle->rmpp[mad[1]] && mad[RMPP_VERSION_OFFS] == RMPP_VERSION &&
+		       mad[RMPP_FLAGS_OFFS] & IB_RMPP_FLAG_ACTIVE;
+
+	return by_rmpp ? (kernel_ms - 1) / ACK_MS : 0;
 }
 
 /* --- the handle: reading -------------------------------------------------------- */
@@ -471,8 +468,9 @@ static void write_unlocking(struct ibmad_port *port, struct request *request,
 	if (first && !renumbered)
 		debug_sent(public_call_names[request->call], request->umad,
 			   request_mad(request));
-	event->error =
-		handle_send(&port->handle, request->umad, request->length, event->kernel_ms);
+	event->error = handle_write(
+		&port->handle, request->umad, request->length, event->kernel_ms,
+		kernel_retries(&port->handle, request_mad(request), event->kernel_ms));
 	port_lock(port);
 	event->kind = EVENT_WRITTEN;
 	/* the kernel may have searched for a GID: the write may take about a second */
@@ -563,12 +561,6 @@ static void note_mismatch_unlocking(struct ibmad_port *port, const uint8_t *umad
 	port_lock(port);
 }
 
-/* Whether a message with the ID of a request is its response, or the report of its timeout. */
-static bool is_expected(const struct ib_user_mad *header, const uint8_t *mad, int length)
-{
-	return header->status ? !is_response(mad) : length >= 36 && is_response(mad);
-}
-
 /*
  * The LMC of the local port; an SM usually gives the same LMC to all ports. If it cannot be
  * read, the largest one. No lock is held.
@@ -600,10 +592,12 @@ static struct transmission *find_transmission_unlocking(struct ibmad_port *port,
 
 	while (length >= 24) {
 		transmission = tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
-		if (!transmission || !is_expected(header, mad, length))
+		if (!transmission)
 			return NULL;
-		if (header->status)
-			return transmission;
+		if (header->status) /* the kernel reports a timeout, with the request */
+			return is_response(mad) ? NULL : transmission;
+		if (length < 36 || !is_response(mad))
+			return NULL;
 		match = response_match(request_of(transmission), umad, length, port->lmc);
 		if (match == RESPONSE_MATCHES)
 			return transmission;
@@ -720,28 +714,9 @@ static void note_read_until(struct ibmad_port *port, int64_t time)
 	port->read_since = 0;
 }
 
-/* In a storm the queue is never empty, but then it is known which messages were read. */
-static void count_message(struct ibmad_port *port, int64_t time)
-{
-	if (!port->read_since++)
-		port->reading_since = time;
-	if (port->read_since > QUEUED_MAX)
-		note_read_until(port, port->reading_since);
-}
-
 /*
- * Whether a thread stops reading, because it has what it waits for. One with an engine reads on
- * while responses are expected: they are often queued already.
- */
-static bool has_enough(const struct ibmad_port *port, const struct waiter *waiter)
-{
-	return waiter && waiter->state == WAITER_WOKEN &&
-	       !(waiter->kind == WAIT_FOR_ENGINE && port->requests.tids.count);
-}
-
-/*
- * Reads until nothing is queued, BATCH messages are read, or the waiter has enough; NULL: no
- * waiter. "time" is over.
+ * Reads until nothing is queued, BATCH messages are read, or the waiter has what it waits for;
+ * NULL: no waiter. "time" is over.
  */
 static void read_messages_unlocking(struct ibmad_port *port, const struct waiter *waiter,
 				    int64_t time)
@@ -766,10 +741,18 @@ static void read_messages_unlocking(struct ibmad_port *port, const struct waiter
 		if (result == HANDLE_NONE || result == HANDLE_GONE)
 			break;
 		time = clock_us();
-		count_message(port, time);
+		/* in a storm the queue is never empty, but it is known what was read */
+		if (!port->read_since++)
+			port->reading_since = time;
+		if (port->read_since > QUEUED_MAX)
+			note_read_until(port, port->reading_since);
 		if (result == HANDLE_MESSAGE && length <= IB_MAD_SIZE)
 			receive_unlocking(port, port->buffer, length, false, time);
-		if (has_enough(port, waiter) || port->error || port->blocked_until)
+		if (port->error || port->blocked_until)
+			break;
+		/* an engine's thread reads on: more responses are often queued already */
+		if (waiter && waiter->state == WAITER_WOKEN &&
+		    !(waiter->kind == WAIT_FOR_ENGINE && port->requests.tids.count))
 			break;
 	}
 	port->reading = false;

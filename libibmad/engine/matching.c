@@ -88,22 +88,6 @@ static bool is_same(const uint8_t *asked, const uint8_t *mad, int offset, int si
 	return there <= 0 || !memcmp(asked + offset, mad + offset, (size_t)there);
 }
 
-/* A vendor's class of range 2 is that of an OUI (IBA 16.5.1). */
-static bool is_oui_of_response(const uint8_t *asked, const uint8_t *mad, int length)
-{
-	return !mad_is_vendor_range2(mad[1]) || is_same(asked, mad, OUI_OFFS, OUI_SIZE, length);
-}
-
-/* An SMP comes back with the path on which it was sent (IBA 14.2.2). */
-static bool is_path_of_response(const uint8_t *asked, const uint8_t *mad, int length)
-{
-	int hops = asked[HOP_COUNT_OFFS];
-
-	return mad[1] != IB_SMI_DIRECT_CLASS ||
-	       (mad[HOP_COUNT_OFFS] == hops &&
-		is_same(asked, mad, INITIAL_PATH_OFFS + 1, hops, length));
-}
-
 /* Whether both GIDs are of one port: besides its subnet's prefix it has the default one (IBA
  * 4.1.1).
  */
@@ -117,34 +101,35 @@ static bool is_same_port(const uint8_t *gid, const uint8_t *other)
 	       !memcmp(other, default_prefix, 8);
 }
 
-/*
- * Where a response comes from: the LID to which the request was sent, or the GID if both have
- * a GRH (IBA 13.5.4). A port with several LIDs may respond from another one of them.
- */
-static enum response_match match_source(const ib_mad_addr_t *to, const ib_mad_addr_t *from,
-					unsigned lmc)
-{
-	unsigned asked = be16toh(to->lid), lid = be16toh(from->lid);
-
-	if (to->grh_present && from->grh_present)
-		return is_same_port(to->gid, from->gid) ? RESPONSE_MATCHES
-							: RESPONSE_OF_ANOTHER;
-	if (!asked || asked >= MULTICAST_LIDS || asked >> lmc == lid >> lmc)
-		return RESPONSE_MATCHES;
-	return asked >> LMC_MAX == lid >> LMC_MAX ? RESPONSE_OF_NEAR_LID : RESPONSE_OF_ANOTHER;
-}
-
 enum response_match response_match(const struct request *request, const uint8_t *umad,
 				   int length, unsigned lmc)
 {
-	const struct ib_user_mad *to = (const struct ib_user_mad *)(const void *)request->umad;
-	const struct ib_user_mad *from = (const struct ib_user_mad *)(const void *)umad;
+	const ib_mad_addr_t *to = &((const struct ib_user_mad *)(void *)request->umad)->addr;
+	const ib_mad_addr_t *from = &((const struct ib_user_mad *)(const void *)umad)->addr;
 	const uint8_t *asked = request_mad(request), *mad = umad + request->header_size;
+	unsigned asked_lid = be16toh(to->lid), lid = be16toh(from->lid);
 
-	if (!is_method_of_response(asked, mad) || !is_attribute_of_response(asked, mad) ||
-	    !is_oui_of_response(asked, mad, length) || !is_path_of_response(asked, mad, length))
+	if (!is_method_of_response(asked, mad) || !is_attribute_of_response(asked, mad))
 		return RESPONSE_OF_ANOTHER;
+	/* a vendor's class of range 2 is that of an OUI (IBA 16.5.1) */
+	if (mad_is_vendor_range2(mad[1]) && !is_same(asked, mad, OUI_OFFS, OUI_SIZE, length))
+		return RESPONSE_OF_ANOTHER;
+	/* an SMP comes back with the path on which it was sent (IBA 14.2.2) */
 	if (mad[1] == IB_SMI_DIRECT_CLASS)
+		return mad[HOP_COUNT_OFFS] == asked[HOP_COUNT_OFFS] &&
+				       is_same(asked, mad, INITIAL_PATH_OFFS + 1,
+					       asked[HOP_COUNT_OFFS], length)
+			       ? RESPONSE_MATCHES
+			       : RESPONSE_OF_ANOTHER;
+	/*
+	 * It comes from the LID to which the request was sent, or from the GID if both have a
+	 * GRH (IBA 13.5.4). A port with several LIDs may respond from another one of them.
+	 */
+	if (to->grh_present && from->grh_present)
+		return is_same_port(to->gid, from->gid) ? RESPONSE_MATCHES
+							: RESPONSE_OF_ANOTHER;
+	if (!asked_lid || asked_lid >= MULTICAST_LIDS || asked_lid >> lmc == lid >> lmc)
 		return RESPONSE_MATCHES;
-	return match_source(&to->addr, &from->addr, lmc);
+	return asked_lid >> LMC_MAX == lid >> LMC_MAX ? RESPONSE_OF_NEAR_LID
+						      : RESPONSE_OF_ANOTHER;
 }

@@ -532,12 +532,6 @@ static uint16_t status_of(const uint8_t *mad)
 	return mad[1] == IB_SMI_DIRECT_CLASS ? (uint16_t)(status & ~DIRECTION) : status;
 }
 
-/* SMPs have no such status (IBA 14.2.1). */
-static bool is_redirection(const uint8_t *mad, uint16_t status)
-{
-	return status == IB_MAD_STS_REDIRECT && !is_smp_class(mad[1]);
-}
-
 /* Follows a response that redirects, or that has the path for a redirection. */
 static bool follow_redirection(struct requests *all, struct request *request,
 			       const struct request_event *event)
@@ -617,7 +611,9 @@ static bool handle_response(struct requests *all, struct request *request,
 	note_response(all, request, event, status);
 	if (status & IB_MAD_STS_BUSY && pause_request(all, request, event->now))
 		return true;
-	if (is_redirection(mad, status) || redirect_awaits_path(request->redirect))
+	/* SMPs have no such status (IBA 14.2.1) */
+	if ((status == IB_MAD_STS_REDIRECT && !is_smp_class(mad[1])) ||
+	    redirect_awaits_path(request->redirect))
 		return follow_redirection(all, request, event);
 	if (status)
 		error = EIO;

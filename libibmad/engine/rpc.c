@@ -12,22 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Sends a request and waits until it is complete. 0 or -ECANCELED. */
-static int wait_for(struct ibmad_port *port, struct blocking_request *blocking)
-{
-	int cancel_state;
-
-	if (port_enter(port, &cancel_state))
-		return -ECANCELED;
-	waiter_begin(port, &blocking->waiter, WAIT_FOR_REQUEST);
-	port_submit_unlocking(port, &blocking->request, false);
-	while (blocking->request.phase != REQUEST_DONE)
-		port_wait_unlocking(port, &blocking->waiter, NEVER);
-	waiter_end(port, &blocking->waiter);
-	port_leave(port, cancel_state);
-	return 0;
-}
-
 /* --- requests ------------------------------------------------------------------- */
 
 /* Whether the route is wrong, which packet_build() has already reported. */
@@ -43,14 +27,6 @@ static response_fn *_Atomic response_hook;
 void rpc_on_response(response_fn *hook)
 {
 	response_hook = hook;
-}
-
-static void offer_response(struct request *request)
-{
-	response_fn *hook = response_hook;
-
-	if (hook)
-		hook(request_mad(request), (size_t)request->length);
 }
 
 static void store_failure(const ib_rpc_t *rpc, const struct request *request, int error)
@@ -103,34 +79,20 @@ static void store_and_report(const char *call, const struct request *request,
 	store_failure(rpc, request, request->error);
 }
 
-/* exchange() while the thread cannot be cancelled. */
-static int exchange_uncancelled(enum public_call call, struct ibmad_port *port,
-				struct blocking_request *blocking, ib_rpc_t *rpc,
-				ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, const void *payload,
-				size_t size)
+/* Sends the request and waits until it is complete. 0 or -ECANCELED. */
+static int send_and_wait(struct ibmad_port *port, struct blocking_request *blocking)
 {
-	struct request_settings settings = options_for_request(port, rpc->mgtclass & 0xff);
-	struct request *request = &blocking->request;
-	/* mad_rpc_message() returns its failures, and reports none */
-	const char *reported_as = call == CALL_RPC_MESSAGE ? NULL : public_call_names[call];
-	int ret;
+	int cancel_state;
 
-	settings.by_rmpp = !reported_as && request_is_by_rmpp(rpc);
-	request_init(request, &port->blocking, call);
-	ret = request_make_with_id(request, &settings, rpc, dport, rmpp, payload, size);
-	if (!ret)
-		ret = wait_for(port, blocking);
-	if (ret)
-		return not_made(reported_as, request, rpc, dport, -ret);
-	if (request_has_response(request)) {
-		rpc->rstatus = request->status;
-		offer_response(request);
-	}
-	request_debug(request);
-	redirect_report(request->redirect, dport);
-	if (request->error)
-		store_and_report(reported_as, request, rpc, dport);
-	return request->error;
+	if (port_enter(port, &cancel_state))
+		return -ECANCELED;
+	waiter_begin(port, &blocking->waiter, WAIT_FOR_REQUEST);
+	port_submit_unlocking(port, &blocking->request, false);
+	while (blocking->request.phase != REQUEST_DONE)
+		port_wait_unlocking(port, &blocking->waiter, NEVER);
+	waiter_end(port, &blocking->waiter);
+	port_leave(port, cancel_state);
+	return 0;
 }
 
 /*
@@ -141,11 +103,35 @@ static int exchange(enum public_call call, const struct ibmad_port *srcport,
 		    struct blocking_request *blocking, ib_rpc_t *rpc, ib_portid_t *dport,
 		    ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
 {
+	struct request_settings settings = options_for_request(srcport, rpc->mgtclass & 0xff);
+	struct request *request = &blocking->request;
+	/* mad_rpc_message() returns its failures, and reports none */
+	const char *reported_as = call == CALL_RPC_MESSAGE ? NULL : public_call_names[call];
+	struct ibmad_port *port = port_of(srcport);
+	response_fn *hook = response_hook;
 	int cancel_state, error;
 
+	/* the hooks of logs and responses must not end the thread either */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	error = exchange_uncancelled(call, port_of(srcport), blocking, rpc, dport, rmpp,
-				     payload, size);
+	settings.by_rmpp = !reported_as && request_is_by_rmpp(rpc);
+	request_init(request, &port->blocking, call);
+	error = request_make_with_id(request, &settings, rpc, dport, rmpp, payload, size);
+	if (!error)
+		error = send_and_wait(port, blocking);
+	if (error) {
+		error = not_made(reported_as, request, rpc, dport, -error);
+	} else {
+		if (request_has_response(request)) {
+			rpc->rstatus = request->status;
+			if (hook)
+				hook(request_mad(request), (size_t)request->length);
+		}
+		request_debug(request);
+		redirect_report(request->redirect, dport);
+		error = request->error;
+		if (error)
+			store_and_report(reported_as, request, rpc, dport);
+	}
 	pthread_setcancelstate(cancel_state, NULL);
 	return error;
 }
