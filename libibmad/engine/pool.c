@@ -4,135 +4,88 @@
 
 #include <stdlib.h>
 
-/* The structures of a block: the bits of "free". */
-#define BLOCK        32u
-#define FIRST_BLOCKS 8
+#define BLOCK 32u /* structures */
 
-struct pool_block {
-	struct list partial; /* in the pool's, while a structure is free */
-	uint32_t number;
-	uint32_t free; /* bit i: structure i is free */
-	_Alignas(8) uint8_t structures[];
-};
-
-#define ALL_FREE UINT32_MAX
+static struct pool_entry *entry_at(const struct pool *pool, uint32_t place)
+{
+	return (struct pool_entry *)(void *)(pool->blocks[place / BLOCK] +
+					     place % BLOCK * pool->size);
+}
 
 void pool_init(struct pool *pool, size_t size)
 {
-	*pool = (struct pool){.size = (size + 7) / 8 * 8};
-	list_init(&pool->partial);
+	*pool = (struct pool){.size = (size + 7) / 8 * 8, .first_free = POOL_NONE};
 }
 
 void pool_free(struct pool *pool)
 {
-	for (uint32_t i = 0; i < pool->block_count; i++)
-		free(pool->blocks[i]);
+	while (pool->block_count)
+		free(pool->blocks[--pool->block_count]);
 	free(pool->blocks);
 	pool_init(pool, pool->size);
 }
 
-static struct pool_entry *entry_at(const struct pool *pool, struct pool_block *block,
-				   unsigned index)
+/* The structures of a block are free: the first of them is the next one to be used. */
+static void free_block(struct pool *pool, uint32_t block)
 {
-	return (struct pool_entry *)(void *)(block->structures + index * pool->size);
+	for (uint32_t place = (block + 1) * BLOCK; place-- > block * BLOCK;) {
+		entry_at(pool, place)->place = pool->first_free;
+		pool->first_free = place;
+	}
 }
 
-static int make_room(struct pool *pool)
+/* 0, or -1 without memory. The array of blocks doubles. */
+static int add_block(struct pool *pool)
 {
-	uint32_t room = pool->block_room ? 2 * pool->block_room : FIRST_BLOCKS;
-	struct pool_block **blocks = realloc(pool->blocks, room * sizeof(*blocks));
+	uint32_t count = pool->block_count;
+	uint8_t **blocks = pool->blocks;
 
-	if (!blocks)
+	if (count >= POOL_NONE / BLOCK)
 		return -1;
-	pool->blocks = blocks;
-	pool->block_room = room;
+	if (!(count & (count - 1))) {
+		blocks = realloc(blocks, (count ? 2 * (size_t)count : 1) * sizeof(*blocks));
+		if (!blocks)
+			return -1;
+		pool->blocks = blocks;
+	}
+	blocks[count] = calloc(BLOCK, pool->size);
+	if (!blocks[count])
+		return -1;
+	pool->block_count++;
+	free_block(pool, count);
 	return 0;
-}
-
-/* Makes pool->first_hole the place for a new block. 0, or -1 without memory. */
-static int find_hole(struct pool *pool)
-{
-	while (pool->first_hole < pool->block_count && pool->blocks[pool->first_hole])
-		pool->first_hole++;
-	if (pool->first_hole < pool->block_count)
-		return 0;
-	if (pool->block_count >= UINT32_MAX / BLOCK - 1)
-		return -1;
-	return pool->block_count == pool->block_room ? make_room(pool) : 0;
-}
-
-static struct pool_block *add_block(struct pool *pool)
-{
-	struct pool_block *block;
-
-	if (find_hole(pool))
-		return NULL;
-	block = calloc(1, sizeof(*block) + BLOCK * pool->size);
-	if (!block)
-		return NULL;
-	block->number = pool->first_hole;
-	block->free = ALL_FREE;
-	pool->blocks[block->number] = block;
-	if (block->number == pool->block_count)
-		pool->block_count++;
-	pool->idle_blocks++;
-	list_add_first(&pool->partial, &block->partial);
-	return block;
-}
-
-static void remove_block(struct pool *pool, struct pool_block *block)
-{
-	pool->blocks[block->number] = NULL;
-	if (block->number < pool->first_hole)
-		pool->first_hole = block->number;
-	pool->idle_blocks--;
-	list_remove(&block->partial);
-	free(block);
-}
-
-/* A block that has a free structure; NULL without memory. */
-static struct pool_block *first_partial(struct pool *pool)
-{
-	if (list_is_empty(&pool->partial))
-		return add_block(pool);
-	return list_entry(pool->partial.next, struct pool_block, partial);
 }
 
 void *pool_get(struct pool *pool)
 {
-	struct pool_block *block = first_partial(pool);
 	struct pool_entry *entry;
-	unsigned index;
+	uint32_t place;
 
-	if (!block)
+	if (pool->first_free == POOL_NONE && add_block(pool))
 		return NULL;
-	pool->idle_blocks -= block->free == ALL_FREE;
-	index = (unsigned)__builtin_ctz(block->free);
-	block->free &= block->free - 1;
-	if (!block->free)
-		list_remove(&block->partial);
-	entry = entry_at(pool, block, index);
-	entry->place = block->number * BLOCK + index;
+	place = pool->first_free;
+	entry = entry_at(pool, place);
+	pool->first_free = entry->place;
+	pool->in_use++;
 	if (!++pool->last_serial)
 		pool->last_serial = 1;
-	entry->serial = pool->last_serial;
+	*entry = (struct pool_entry){.place = place, .serial = pool->last_serial};
 	return entry;
 }
 
 void pool_put(struct pool *pool, void *structure)
 {
 	struct pool_entry *entry = structure;
-	struct pool_block *block = pool->blocks[entry->place / BLOCK];
+	uint32_t place = entry->place;
 
-	entry->serial = 0;
-	if (!block->free)
-		list_add_first(&pool->partial, &block->partial);
-	block->free |= 1u << entry->place % BLOCK;
-	if (block->free != ALL_FREE)
+	*entry = (struct pool_entry){.place = pool->first_free};
+	pool->first_free = place;
+	if (--pool->in_use || pool->block_count <= 1)
 		return;
-	pool->idle_blocks++;
-	if (pool->idle_blocks > 1)
-		remove_block(pool, block);
+	while (pool->block_count > 1)
+		free(pool->blocks[--pool->block_count]);
+	pool->first_free = POOL_NONE;
+	free_block(pool, 0);
 }
 
 uint64_t pool_id(const struct pool_entry *entry)
@@ -140,30 +93,23 @@ uint64_t pool_id(const struct pool_entry *entry)
 	return (uint64_t)entry->serial << 32 | entry->place;
 }
 
-/* The structure at a place; NULL if it is not in use. */
-static struct pool_entry *at(const struct pool *pool, uint32_t place)
-{
-	struct pool_entry *entry;
-
-	if (place / BLOCK >= pool->block_count || !pool->blocks[place / BLOCK])
-		return NULL;
-	entry = entry_at(pool, pool->blocks[place / BLOCK], place % BLOCK);
-	return entry->serial ? entry : NULL;
-}
-
 void *pool_find(const struct pool *pool, uint64_t id)
 {
-	struct pool_entry *entry = at(pool, (uint32_t)id);
+	uint32_t place = (uint32_t)id, serial = (uint32_t)(id >> 32);
 
-	return entry && entry->serial == id >> 32 ? entry : NULL;
+	if (!serial || place / BLOCK >= pool->block_count ||
+	    entry_at(pool, place)->serial != serial)
+		return NULL;
+	return entry_at(pool, place);
 }
 
 void *pool_next(const struct pool *pool, uint32_t *place)
 {
-	struct pool_entry *entry;
+	while (*place / BLOCK < pool->block_count) {
+		struct pool_entry *entry = entry_at(pool, (*place)++);
 
-	while (*place / BLOCK < pool->block_count)
-		if ((entry = at(pool, (*place)++)))
+		if (entry->serial)
 			return entry;
+	}
 	return NULL;
 }

@@ -2,34 +2,31 @@
 
 /*
  * Memory for structures of one type that are often made and freed. Each structure has a number,
- * which no later structure of the pool has, until 2^32 more were made. A block of structures is
- * freed when none of them is in use, unless it is the only such block.
+ * which no later structure of the pool has, until 2^32 more were made. When no structure is in
+ * use, all memory but that of a few is freed.
  */
 #ifndef LIBIBMAD_POOL_H
 #define LIBIBMAD_POOL_H
 
-#include "base/list.h"
-
+#include <stddef.h>
 #include <stdint.h>
 
 /* The first member of a structure in a pool. */
 struct pool_entry {
-	uint32_t place;  /* in the pool, counted from 0 */
+	uint32_t place;  /* in the pool; not in use: the next free place */
 	uint32_t serial; /* 0: not in use */
 };
 
-struct pool_block;
-
 struct pool {
-	size_t size;                /* of a structure */
-	struct pool_block **blocks; /* NULL: a block that was freed */
+	size_t size;      /* of a structure */
+	uint8_t **blocks; /* each has the same number of structures */
 	uint32_t block_count;
-	uint32_t block_room;
-	uint32_t first_hole;  /* no block before this one was freed */
-	uint32_t idle_blocks; /* the blocks of which no structure is in use */
+	uint32_t in_use;
+	uint32_t first_free; /* a place; POOL_NONE: none is free */
 	uint32_t last_serial;
-	struct list partial; /* blocks that have free structures */
 };
+
+#define POOL_NONE UINT32_MAX
 
 void pool_init(struct pool *pool, size_t size);
 void pool_free(struct pool *pool);
