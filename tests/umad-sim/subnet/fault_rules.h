@@ -31,6 +31,9 @@
  *	busy 50% [on NODE]		responds with status BUSY
  *	redirect NODE on NODE		redirects GMPs to another node
  *	clone NODE on NODE		reports the GUIDs of another node in its NodeInfo
+ *	name NODE on NODE		reports the description of another node
+ *	lid NODE on NODE		reports the LID of another node in its PortInfo
+ *	master on NODE			has IsSM in its PortInfo, and a master's SMInfo
  *	reboot 200ms on NODE		is down for this time, and so are its links
  *	link down|up on NODE/PORT
  *	remove on NODE			removes the node's device from programs

@@ -234,7 +234,7 @@ static int no_such_node(struct reader *reader, const char *why, const char *name
 		      graph->nodes[graph->node_count - 1].name);
 }
 
-/* "NODE on": the node that redirected requests are sent to, or whose GUIDs a clone reports. */
+/* "NODE on": the node that redirected requests are sent to, or whose values are reported. */
 static int read_other_node(struct reader *reader, struct standing_rule *rule)
 {
 	const char *on = NULL;
@@ -250,13 +250,14 @@ static int read_other_node(struct reader *reader, struct standing_rule *rule)
 	node = find_node(reader, reader->rest, (size_t)(on - reader->rest));
 	if (node == NONE)
 		return no_such_node(reader,
-				    rule->kind == RULE_CLONE ? "no such node to clone"
-							     : "no such node to redirect to",
+				    rule->kind == RULE_REDIRECT ? "no such node to redirect to"
+				    : rule->kind == RULE_CLONE  ? "no such node to clone"
+								: "no such node",
 				    reader->rest, (size_t)(on - reader->rest));
 	port = hardware(reader->fabric, node)->type == NODE_SWITCH ? 0 : 1;
-	rule->number = rule->kind == RULE_CLONE
-			       ? node
-			       : hardware(reader->fabric, node)->first_port + port;
+	rule->number = rule->kind == RULE_REDIRECT
+			       ? hardware(reader->fabric, node)->first_port + port
+			       : node;
 	reader->rest = on;
 	return 0;
 }
@@ -420,7 +421,7 @@ static int read_text(const struct fabric *fabric, const char *text, struct read_
 /* Whether these words expect a node, so that "#3" after them is a node's number. */
 static bool expects_node(const char *text, size_t length)
 {
-	static const char *const words[] = {"on", "redirect", "clone"};
+	static const char *const words[] = {"on", "redirect", "clone", "name", "lid"};
 
 	while (length && isspace((unsigned char)text[length - 1]))
 		length--;

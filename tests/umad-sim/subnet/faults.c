@@ -219,9 +219,9 @@ uint32_t faults_counters(const struct fabric *fabric, uint32_t node)
 	return limit_of(fabric, RULE_COUNTERS, node);
 }
 
-uint32_t faults_original(const struct fabric *fabric, uint32_t node)
+uint32_t faults_original(const struct fabric *fabric, enum rule_kind kind, uint32_t node)
 {
-	uint32_t original = limit_of(fabric, RULE_CLONE, node);
+	uint32_t original = limit_of(fabric, kind, node);
 
 	return original == NO_LIMIT ? node : original;
 }
@@ -229,6 +229,11 @@ uint32_t faults_original(const struct fabric *fabric, uint32_t node)
 uint32_t faults_path_limit(const struct fabric *fabric, uint32_t node)
 {
 	return limit_of(fabric, RULE_PATH_LIMIT, node);
+}
+
+bool faults_master(const struct fabric *fabric, uint32_t node)
+{
+	return limit_of(fabric, RULE_MASTER, node) != NO_LIMIT;
 }
 
 bool faults_silent(const struct fabric *fabric, uint32_t node)

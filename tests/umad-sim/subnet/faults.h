@@ -25,6 +25,9 @@ enum rule_kind {
 	RULE_BUFFER,
 	RULE_COUNTERS,
 	RULE_CLONE,
+	RULE_NAME,
+	RULE_LID,
+	RULE_MASTER,
 	RULE_PATH_LIMIT,
 	RULE_ERRORS,
 	RULE_FEC,
@@ -45,7 +48,8 @@ struct standing_rule {
 	enum rule_kind kind;
 	uint32_t node;   /* NONE: all */
 	uint32_t port;   /* by index; NONE: all ports of the node */
-	uint32_t number; /* redirect: the end port; speed: enum link_speed; others: a count */
+	uint32_t number; /* redirect: the end port; clone, name, lid: the node; speed: enum
+			    link_speed; others: a count */
 	uint64_t time;   /* nanoseconds */
 	double chance;   /* 0 .. 1 */
 };
@@ -124,8 +128,12 @@ uint32_t faults_speed(const struct fabric *fabric, uint32_t port);
 /* The size of a node's counters in bits: 32, 64, or NO_LIMIT. */
 uint32_t faults_counters(const struct fabric *fabric, uint32_t node);
 
-/* The node whose GUIDs a node reports in NodeInfo; without a rule the node itself. */
-uint32_t faults_original(const struct fabric *fabric, uint32_t node);
+/* The node whose values a node reports by a rule of this kind: RULE_CLONE, the GUIDs of
+ * NodeInfo; RULE_NAME, the description; RULE_LID, the LID. Without a rule the node itself. */
+uint32_t faults_original(const struct fabric *fabric, enum rule_kind kind, uint32_t node);
+
+/* Whether a node says that it has a master subnet manager. */
+bool faults_master(const struct fabric *fabric, uint32_t node);
 
 /* Whether a node does not respond. */
 bool faults_silent(const struct fabric *fabric, uint32_t node);

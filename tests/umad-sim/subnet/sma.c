@@ -32,7 +32,8 @@ static void read_node_info(const struct fabric *fabric, uint32_t node, uint8_t i
 			   uint8_t *data)
 {
 	const struct graph_node *hw = hardware(fabric, node);
-	const struct graph_node *original = hardware(fabric, faults_original(fabric, node));
+	const struct graph_node *original =
+		hardware(fabric, faults_original(fabric, RULE_CLONE, node));
 	uint32_t port = original->type == NODE_SWITCH ? 0 : in_port;
 
 	mad_set_field(data, 0, IB_NODE_BASE_VERS_F, 1);
@@ -82,12 +83,22 @@ static void read_end_port(const struct fabric *fabric, uint32_t port,
 			  const struct port_settings *settings, uint8_t *data)
 {
 	const struct port *state = &fabric->ports[port];
+	uint32_t node = cable(fabric, port)->node;
+	const struct graph_node *original =
+		hardware(fabric, faults_original(fabric, RULE_LID, node));
+	uint32_t capabilities = state->capability_mask;
+	uint16_t lid = state->lid;
+
+	if (original != hardware(fabric, node))
+		lid = fabric->ports[original->first_port + (original->type != NODE_SWITCH)].lid;
+	if (faults_master(fabric, node))
+		capabilities |= IS_SM;
 
 	mad_set_field64(data, 0, IB_PORT_MKEY_F, settings->mkey);
 	mad_set_field64(data, 0, IB_PORT_GID_PREFIX_F, settings->gid_prefix);
-	mad_set_field(data, 0, IB_PORT_LID_F, state->lid);
+	mad_set_field(data, 0, IB_PORT_LID_F, lid);
 	mad_set_field(data, 0, IB_PORT_SMLID_F, state->sm_lid);
-	mad_set_field(data, 0, IB_PORT_CAPMASK_F, state->capability_mask);
+	mad_set_field(data, 0, IB_PORT_CAPMASK_F, capabilities);
 	mad_set_field(data, 0, IB_PORT_CAPMASK2_F, capabilities2(fabric, port));
 	mad_set_field(data, 0, IB_PORT_MKEY_LEASE_F, settings->mkey_lease);
 	mad_set_field(data, 0, IB_PORT_MKEY_PROT_BITS_F, settings->mkey_protect);
@@ -217,15 +228,16 @@ static bool read_vl_arbitration(const struct fabric *fabric, uint32_t port, uint
 
 static bool has_manager(const struct fabric *fabric, uint32_t port)
 {
-	return port != NONE && fabric->sm_port != NONE &&
-	       end_port(fabric, port) == fabric->sm_port;
+	return port != NONE &&
+	       ((fabric->sm_port != NONE && end_port(fabric, port) == fabric->sm_port) ||
+		faults_master(fabric, cable(fabric, port)->node));
 }
 
 static bool read_sm_info(const struct fabric *fabric, uint32_t port, uint8_t *data)
 {
 	if (!has_manager(fabric, port))
 		return false;
-	mad_set_field64(data, 0, IB_SMINFO_GUID_F, cable(fabric, fabric->sm_port)->guid);
+	mad_set_field64(data, 0, IB_SMINFO_GUID_F, cable(fabric, end_port(fabric, port))->guid);
 	mad_set_field(data, 0, IB_SMINFO_ACT_F, (uint32_t)(fabric->now / (10 * SECOND)) + 1);
 	mad_set_field(data, 0, IB_SMINFO_PRIO_F, SM_PRIORITY);
 	mad_set_field(data, 0, IB_SMINFO_STATE_F, SM_STATE_MASTER);
@@ -274,6 +286,7 @@ bool sma_read(struct fabric *fabric, uint32_t node, unsigned int attribute, uint
 	memset(data, 0, SMP_DATA);
 	switch (attribute) {
 	case IB_ATTR_NODE_DESC:
+		node = faults_original(fabric, RULE_NAME, node);
 		text = fabric->nodes[node].description;
 		if (!text)
 			text = hardware(fabric, node)->name;

@@ -61,6 +61,9 @@ SUBNET_TEST(each_standing_rule_has_its_kind)
 		{"busy 50%", RULE_BUSY},
 		{"redirect beta on gamma", RULE_REDIRECT},
 		{"clone beta on gamma", RULE_CLONE},
+		{"name beta on gamma", RULE_NAME},
+		{"lid beta on gamma", RULE_LID},
+		{"master on gamma", RULE_MASTER},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(rules); i++)
@@ -476,6 +479,6 @@ SUBNET_TEST(each_line_of_help_begins_with_a_rule)
 		    fault_apply(&subnet->fabric, line + 2, &error) != 0)
 			fail_msg("\"%s\": %s", line, error.text);
 	}
-	assert_int_equal(lines, 30);
+	assert_int_equal(lines, 33);
 	free(text);
 }

@@ -80,6 +80,23 @@ SUBNET_TEST(a_clone_has_the_guids_of_another_node)
 	assert_true(mad_get_field64(data_of_response(subnet), 0, IB_NODE_PORT_GUID_F) == 0x200);
 }
 
+SUBNET_TEST(a_node_has_the_description_or_the_lid_of_another_node)
+{
+	struct rule_error error;
+	uint32_t lid;
+
+	assert_int_equal(fault_apply(&subnet->fabric, "name beta on far", &error), 0);
+	assert_int_equal(get(subnet, FAR, IB_ATTR_NODE_DESC, 0), 0);
+	assert_string_equal((char *)data_of_response(subnet), "beta");
+	assert_int_equal(get(subnet, BETA, IB_ATTR_PORT_INFO, 0), 0);
+	lid = FIELD(IB_PORT_LID_F);
+	assert_int_equal(get(subnet, FAR, IB_ATTR_PORT_INFO, 0), 0);
+	assert_int_not_equal(FIELD(IB_PORT_LID_F), lid);
+	assert_int_equal(fault_apply(&subnet->fabric, "lid beta on far", &error), 0);
+	assert_int_equal(get(subnet, FAR, IB_ATTR_PORT_INFO, 0), 0);
+	assert_int_equal(FIELD(IB_PORT_LID_F), lid);
+}
+
 SUBNET_TEST(node_info_says_by_which_port_one_came)
 {
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);

@@ -142,6 +142,7 @@ SUBNET_TEST(the_multicast_table_is_by_block_and_position)
 
 SUBNET_TEST(sm_info_is_the_manager_s)
 {
+	struct rule_error error;
 	uint32_t count;
 
 	assert_int_equal(get(subnet, ALPHA, IB_ATTR_SMINFO, 0), 0);
@@ -153,6 +154,12 @@ SUBNET_TEST(sm_info_is_the_manager_s)
 	assert_int_equal(get(subnet, ALPHA, IB_ATTR_SMINFO, 0), 0);
 	assert_true(FIELD(IB_SMINFO_ACT_F) > count);
 	assert_int_equal(get(subnet, BETA, IB_ATTR_SMINFO, 0), STATUS_BAD_ATTRIBUTE);
+	assert_int_equal(fault_apply(&subnet->fabric, "master on beta", &error), 0);
+	assert_int_equal(get(subnet, BETA, IB_ATTR_SMINFO, 0), 0);
+	assert_true(mad_get_field64(data_of_response(subnet), 0, IB_SMINFO_GUID_F) != 0x1001);
+	assert_int_equal(FIELD(IB_SMINFO_STATE_F), SM_STATE_MASTER);
+	assert_int_equal(get(subnet, BETA, IB_ATTR_PORT_INFO, 0), 0);
+	assert_true(FIELD(IB_PORT_CAPMASK_F) & IS_SM);
 }
 
 SUBNET_TEST(the_vendor_s_port_info_is_on_the_vendor_s_nodes)
