@@ -37,6 +37,7 @@ static void complete(struct fabric_reading *reading)
 	int error = reading->error;
 	bool is_freed = counters->is_freed;
 
+	limits_end(&reading->limits);
 	if (engine_operation_end(async, &reading->operation))
 		error = -ECANCELED;
 	counters->summary.error = error;
@@ -46,11 +47,6 @@ static void complete(struct fabric_reading *reading)
 	done(async, error, &counters->shown, arg);
 	if (is_freed)
 		fabric_counters_destroy(counters);
-}
-
-static void limits_finished(struct limits *limits)
-{
-	complete(list_entry(limits, struct fabric_reading, limits));
 }
 
 static void cancel_requests(struct fabric_reading *reading)
@@ -86,7 +82,7 @@ void reading_proceed(struct fabric_reading *reading)
 
 	while (reading->active < WALKS && reading->next < counters->node_count)
 		reading->active += walk_begin(reading, counters->nodes[reading->next++]);
-	if (!reading->active && limits_end(&reading->limits))
+	if (!reading->active)
 		complete(reading);
 }
 
@@ -127,7 +123,6 @@ static struct fabric_reading *create_reading(struct mad_async *async,
 		reading->options.m_key = smp_mkey_get(async->port);
 	reading->operation.cancel = cancelled;
 	reading->limits.reached = limit_reached;
-	reading->limits.finished = limits_finished;
 	list_init(&reading->walks);
 	list_init(&reading->free);
 	return reading;

@@ -12,7 +12,7 @@
 #define LIBIBMAD_FABRIC_READING_H
 
 #include "base/list.h"
-#include "engine/operation_limits.h"
+#include "engine/async.h"
 #include "counters/fabric_counters.h"
 
 /* A node whose ports are being read. */

@@ -7,6 +7,8 @@
 #include "engine/async.h"
 #include "mad/layout.h"
 
+#include <infiniband/mad_fields.h>
+#include <infiniband/mad_link.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -14,12 +16,10 @@
 #define TURN      4
 /* In the number of an operation; no pool has so many places that a request's has it. */
 #define OPERATION (UINT64_C(1) << 31)
-
-/* The number of an operation, in a pool. */
-struct number {
-	struct pool_entry entry;
-	struct engine_operation *operation;
-};
+/* A limit is noticed after this time at the latest, if the engine is processed. */
+#define TICK_US   50000
+/* The local port is read at this interval, when an operation takes so long. */
+#define READ_US   250000
 
 /* --- state ---------------------------------------------------------------------- */
 
@@ -29,14 +29,11 @@ bool engine_is_processor(const struct mad_async *engine)
 	       pthread_equal(engine->processor, pthread_self());
 }
 
-bool engine_has_called_back(const struct mad_async *engine)
+bool engine_is_idle(const struct mad_async *engine)
 {
-	return !engine->open && !engine->called && list_is_empty(&engine->calls);
-}
-
-bool engine_is_empty(const struct mad_async *engine)
-{
-	return engine_has_called_back(engine) && !engine->servers;
+	if (engine->open || engine->calling || !list_is_empty(&engine->calls))
+		return false;
+	return engine->ending || (!engine->servers && !engine->registrations);
 }
 
 bool engine_is_stopped(const struct mad_async *engine)
@@ -150,65 +147,15 @@ void engine_timer_set(struct mad_async *engine, struct engine_timer *timer, int6
 		engine_wake(engine);
 }
 
-/* If the port has failed, every timer that is set is due. */
-static struct engine_timer *due_timer(const struct mad_async *engine, int64_t now)
-{
-	list_for_each (entry, &engine->timers) {
-		struct engine_timer *timer = list_entry(entry, struct engine_timer, all);
-
-		if (timer->at <= now || (engine->port->error && timer->at != NEVER))
-			return timer;
-	}
-	return NULL;
-}
-
-static void run_timers_unlocking(struct mad_async *engine)
-{
-	struct engine_timer *timer;
-	int64_t now;
-
-	if (list_is_empty(&engine->timers))
-		return;
-	now = clock_us();
-	for (unsigned i = 0;
-	     i < BATCH && !engine_is_stopped(engine) && (timer = due_timer(engine, now)); i++) {
-		engine_timer_set(engine, timer, NEVER);
-		engine->calling++;
-		port_unlock(engine->port);
-		timer->due(timer);
-		port_lock(engine->port);
-		engine->calling--;
-	}
-}
-
-/* Removes all timers of an engine that is freed. */
-static void end_timers_unlocking(struct mad_async *engine)
-{
-	struct list *first;
-
-	while ((first = list_pop(&engine->timers))) {
-		struct engine_timer *timer = list_entry(first, struct engine_timer, all);
-
-		port_unlock(engine->port);
-		timer->ended(timer);
-		port_lock(engine->port);
-	}
-}
-
 /* --- operations ----------------------------------------------------------------- */
 
 int operation_begin(struct mad_async *engine, struct engine_operation *operation, uint64_t *id)
 {
-	struct number *number;
 	int error = engine_why_ended(engine);
 
 	if (error)
 		return error;
-	number = pool_get(&engine->numbers);
-	if (!number)
-		return -ENOMEM;
-	number->operation = operation;
-	operation->id = pool_id(&number->entry) | OPERATION;
+	operation->id = (uint64_t)++engine->begun << 32 | OPERATION;
 	operation->cancelled = false;
 	operation->later = NULL;
 	list_init(&operation->call);
@@ -220,7 +167,6 @@ int operation_begin(struct mad_async *engine, struct engine_operation *operation
 
 bool operation_end(struct mad_async *engine, struct engine_operation *operation)
 {
-	pool_put(&engine->numbers, pool_find(&engine->numbers, operation->id & ~OPERATION));
 	list_remove(&operation->all);
 	list_leave(&operation->call);
 	if (engine->ending)
@@ -277,140 +223,17 @@ static void cancel_operations(struct mad_async *engine)
 		cancel_operation(engine, list_entry(entry, struct engine_operation, all));
 }
 
-/* A cancelled operation ends by its function "later" if it has one, otherwise by "cancel". */
-static void run_operations_unlocking(struct mad_async *engine)
-{
-	struct engine_operation *operation;
-	void (*function)(struct engine_operation * operation);
-	struct list *first;
-
-	for (unsigned i = 0; i < BATCH && !engine_is_stopped(engine); i++) {
-		first = list_pop(&engine->calls);
-		if (!first)
-			break;
-		operation = list_entry(first, struct engine_operation, call);
-		list_init(&operation->call);
-		function = operation->later ? operation->later : operation->cancel;
-		operation->later = NULL;
-		engine->called = true;
-		engine->calling++;
-		port_unlock(engine->port);
-		function(operation);
-		port_lock(engine->port);
-		engine->calling--;
-		engine->called = false;
-	}
-}
-
-/* --- callbacks ------------------------------------------------------------------ */
-
-static void call_back(struct mad_async *engine, struct request *request, mad_async_fn *callback)
-{
-	struct mad_reply reply = {
-		.error = -request->error,
-		.status = request->status,
-		.rtt_us = request->rtt_us,
-		.transmissions = request->transmissions.count,
-		.elapsed_ms = request->elapsed_ms,
-	};
-
-	if (request_has_response(request)) {
-		reply.mad = request_mad(request);
-		reply.length = (size_t)request->length;
-		if (reply.length > request->dataoffs) {
-			reply.data = reply.mad + request->dataoffs;
-			reply.data_size = reply.length - request->dataoffs;
-		}
-	}
-	request_debug(request);
-	if (reply.error)
-		failure_of_reply(&reply, request_mad(request)[1], request->transmissions.method,
-				 get16(request_mad(request), 16));
-	callback(engine, &reply, request->arg);
-	request_fini(request);
-}
-
-static int call_requests_unlocking(struct mad_async *engine)
-{
-	struct ibmad_port *port = engine->port;
-	struct list *first;
-	int count = 0;
-
-	while (count < BATCH && !engine_is_stopped(engine) &&
-	       (first = list_pop(&engine->completed))) {
-		struct request *request = list_entry(first, struct request, queue);
-		mad_async_fn *callback = request->callback;
-
-		engine->stats.completed++;
-		engine->queued -= !request->transmissions.count;
-		request->callback = NULL;
-		engine->calling++;
-		port_unlock(port);
-		call_back(engine, request, callback);
-		port_lock(port);
-		engine->calling--;
-		pool_put(&engine->pool, request);
-		engine->open--;
-		port->open--;
-		count++;
-	}
-	if (count && !port->open)
-		port_shrink(port);
-	return count;
-}
-
-int engine_call_back_unlocking(struct mad_async *engine)
-{
-	int count;
-
-	/* a callback may take long: another thread leads meanwhile */
-	if (engine_has_work(engine) || !list_is_empty(&engine->timers))
-		port_pass_lead(engine->port);
-	servers_refuse_unlocking(engine, BATCH);
-	count = call_requests_unlocking(engine);
-	count += servers_call_unlocking(engine, BATCH);
-	run_timers_unlocking(engine);
-	run_operations_unlocking(engine);
-	return count;
-}
-
-void engine_begin_processing(struct mad_async *engine, enum engine_thread thread)
-{
-	engine->thread = thread;
-	engine->processor = pthread_self();
-}
-
-void engine_end_processing(struct mad_async *engine)
-{
-	engine->thread = ENGINE_FREE;
-	pthread_cond_broadcast(&engine->changed);
-}
-
 /* --- requests ------------------------------------------------------------------- */
 
-/* The caller's structures stay as they are. */
-static int make_request(struct mad_async *engine, struct request *request, const ib_rpc_t *rpc,
-			const ib_portid_t *dport, const void *payload, size_t size)
-{
-	struct request_settings settings =
-		options_for_request(engine->port, rpc->mgtclass & 0xff);
-	ib_portid_t destination;
-
-	if (!is_smp_class(rpc->mgtclass & 0xff)) {
-		destination = *dport;
-		complete_address(&destination);
-		dport = &destination;
-	}
-	settings.by_rmpp = request_is_by_rmpp(rpc);
-	return request_make(request, &settings, rpc, mad_trid(), dport, NULL, payload, size);
-}
-
+/* urgent: the request is sent before all that are queued. */
 static int submit_unlocking(struct mad_async *engine, enum public_call call,
 			    const ib_rpc_t *rpc, const ib_portid_t *dport, const void *payload,
 			    size_t size, mad_async_fn *callback, void *arg, uint64_t *id,
 			    bool urgent)
 {
 	struct ibmad_port *port = engine->port;
+	struct request_settings settings = options_for_request(port, rpc->mgtclass & 0xff);
+	ib_portid_t destination = *dport; /* the caller's stays as it is */
 	struct request *request;
 	int ret = engine_why_ended(engine);
 
@@ -420,7 +243,11 @@ static int submit_unlocking(struct mad_async *engine, enum public_call call,
 	if (!request)
 		return -ENOMEM;
 	request_init(request, &engine->source, call);
-	ret = make_request(engine, request, rpc, dport, payload, size);
+	if (!is_smp_class(rpc->mgtclass & 0xff))
+		complete_address(&destination);
+	settings.by_rmpp = request_is_by_rmpp(rpc);
+	ret = request_make(request, &settings, rpc, mad_trid(), &destination, NULL, payload,
+			   size);
 	if (ret) {
 		pool_put(&engine->pool, request);
 		return ret;
@@ -447,25 +274,6 @@ int engine_submit_unlocking(struct mad_async *engine, enum public_call call,
 				false);
 }
 
-int engine_submit_urgent_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
-				   const ib_portid_t *dport, mad_async_fn *callback, void *arg,
-				   uint64_t *id)
-{
-	return submit_unlocking(engine, CALL_ASYNC_SUBMIT, rpc, dport, NULL, 0, callback, arg,
-				id, true);
-}
-
-/* Before the thread may be cancelled again. */
-static void report_refusal_unlocking(struct mad_async *engine, const char *call, int mgmt_class,
-				     int error)
-{
-	port_unlock(engine->port);
-	if (error == EPROTONOSUPPORT)
-		report_class(call, mgmt_class);
-	report_not_made(call, error);
-	port_lock(engine->port);
-}
-
 EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 			    const ib_portid_t *dport, const void *payload, size_t size,
 			    mad_async_fn *callback, void *arg, uint64_t *id)
@@ -479,8 +287,13 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 		return failure_of_call(rpc->mgtclass, ret);
 	ret = submit_unlocking(async, CALL_ASYNC_SUBMIT, rpc, dport, payload, size, callback,
 			       arg, id, false);
-	if (ret)
-		report_refusal_unlocking(async, "mad_async_submit", rpc->mgtclass, -ret);
+	if (ret) { /* reported before the thread may be cancelled again */
+		port_unlock(async->port);
+		if (ret == -EPROTONOSUPPORT)
+			report_class("mad_async_submit", rpc->mgtclass);
+		report_not_made("mad_async_submit", -ret);
+		port_lock(async->port);
+	}
 	engine_leave(async, cancel_state);
 	return failure_of_call(rpc->mgtclass, ret);
 }
@@ -497,24 +310,26 @@ static bool cancel_request(struct mad_async *engine, struct request *request)
 int engine_cancel(struct mad_async *engine, uint64_t id)
 {
 	struct request *request;
+	uint32_t place = 0;
 
+	if (id == MAD_ASYNC_ALL) {
+		cancel_operations(engine);
+		while (engine->open && (request = pool_next(&engine->pool, &place)))
+			cancel_request(engine, request);
+		return 0;
+	}
 	if (id & OPERATION) {
-		struct number *number = pool_find(&engine->numbers, id & ~OPERATION);
+		list_for_each (entry, &engine->operations) {
+			struct engine_operation *operation =
+				list_entry(entry, struct engine_operation, all);
 
-		return number && cancel_operation(engine, number->operation) ? 0 : -ENOENT;
+			if (operation->id == id)
+				return cancel_operation(engine, operation) ? 0 : -ENOENT;
+		}
+		return -ENOENT;
 	}
 	request = pool_find(&engine->pool, id);
 	return request && cancel_request(engine, request) ? 0 : -ENOENT;
-}
-
-void engine_cancel_all(struct mad_async *engine)
-{
-	struct request *request;
-	uint32_t place = 0;
-
-	cancel_operations(engine);
-	while (engine->open && (request = pool_next(&engine->pool, &place)))
-		cancel_request(engine, request);
 }
 
 EXPORT int mad_async_get(struct mad_async *async, const ib_portid_t *dport, unsigned attribute,
@@ -557,12 +372,131 @@ EXPORT int mad_async_cancel(struct mad_async *async, uint64_t id)
 	ret = engine_enter(async, &cancel_state);
 	if (ret)
 		return failure_of_call(0, ret);
-	if (id == MAD_ASYNC_ALL)
-		engine_cancel_all(async);
-	else
-		ret = engine_cancel(async, id);
+	ret = engine_cancel(async, id);
 	engine_leave(async, cancel_state);
 	return failure_of_call(0, ret);
+}
+
+/* --- limits of operations ------------------------------------------------------- */
+
+EXPORT void mad_cancel_set(struct mad_cancel *cancel)
+{
+	if (cancel)
+		__atomic_store_n(&cancel->is_set, 1, __ATOMIC_SEQ_CST);
+}
+
+static bool cancel_is_set(const struct mad_cancel *cancel)
+{
+	return cancel && __atomic_load_n(&cancel->is_set, __ATOMIC_SEQ_CST);
+}
+
+/* Port 0 of a switch has no link. */
+static bool is_down(const uint8_t *port_info)
+{
+	return mad_read_field(port_info, 0, IB_PORT_LOCAL_PORT_F) &&
+	       (mad_read_field(port_info, 0, IB_PORT_STATE_F) == MAD_PORT_DOWN ||
+		mad_read_field(port_info, 0, IB_PORT_PHYS_STATE_F) != MAD_PHYSICAL_LINK_UP);
+}
+
+static void local_port_was_read(struct mad_async *engine, const struct mad_reply *reply,
+				void *arg)
+{
+	struct limits *limits = arg;
+
+	(void)engine;
+	if (!limits) /* limits_end() was called */
+		return;
+	limits->read_id = 0;
+	if (!limits->error && !reply->error && reply->data_size >= IB_SMP_DATA_SIZE &&
+	    is_down(reply->data)) {
+		limits->error = -ENETDOWN;
+		limits->reached(limits, limits->error);
+	}
+}
+
+static void read_local_port_unlocking(struct limits *limits, int64_t now)
+{
+	const ib_rpc_t rpc = {
+		.mgtclass = IB_SMI_DIRECT_CLASS,
+		.method = IB_MAD_METHOD_GET,
+		.attr = {.id = IB_ATTR_PORT_INFO},
+		.dataoffs = IB_SMP_DATA_OFFS,
+		.mkey = limits->m_key,
+	};
+	const ib_portid_t self = {0};
+
+	limits->read_at = now + READ_US;
+	/* urgent: without a link, the other requests fill the window */
+	submit_unlocking(limits->engine, CALL_ASYNC_SUBMIT, &rpc, &self, NULL, 0,
+			 local_port_was_read, limits, &limits->read_id, true);
+}
+
+static int64_t next_tick(const struct limits *limits, int64_t now)
+{
+	int64_t next = now + TICK_US;
+
+	return !limits->error && limits->end < next ? limits->end : next;
+}
+
+static void check_limits(struct engine_timer *timer)
+{
+	struct limits *limits = list_entry(timer, struct limits, timer);
+	int cancel_state = engine_enter_again(limits->engine);
+	int64_t now = clock_us();
+
+	if (!limits->error && cancel_is_set(limits->cancel))
+		limits->error = -ECANCELED;
+	else if (!limits->error && now >= limits->end)
+		limits->error = -ETIME;
+	/* the requests of a port that is gone complete at once, so that no limit is needed */
+	if (!limits->engine->port->error)
+		engine_timer_set(limits->engine, timer, next_tick(limits, now));
+	if (!limits->error && !limits->is_local && !limits->read_id && now >= limits->read_at)
+		read_local_port_unlocking(limits, now);
+	engine_leave(limits->engine, cancel_state);
+	if (limits->error)
+		limits->reached(limits, limits->error);
+	else if (limits->tick)
+		limits->tick(limits);
+}
+
+void limits_begin(struct limits *limits, struct mad_async *engine, unsigned time_limit_ms,
+		  const struct mad_cancel *cancel, uint64_t m_key)
+{
+	int64_t now = clock_us();
+
+	limits->engine = engine;
+	limits->cancel = cancel;
+	limits->m_key = m_key;
+	limits->end = time_limit_ms ? now + time_limit_ms * INT64_C(1000) : NEVER;
+	limits->read_at = handle_agent(&engine->port->handle, IB_SMI_DIRECT_CLASS) < 0
+				  ? NEVER
+				  : now + READ_US;
+	limits->timer.due = check_limits;
+	engine_timer_add(engine, &limits->timer);
+	engine_timer_set(engine, &limits->timer,
+			 cancel_is_set(cancel) ? now : next_tick(limits, now));
+}
+
+void limits_end(struct limits *limits)
+{
+	struct mad_async *engine = limits->engine;
+	int cancel_state = engine_enter_again(engine);
+	struct request *request = pool_find(&engine->pool, limits->read_id);
+
+	engine_timer_remove(engine, &limits->timer);
+	if (request) {
+		request->arg = NULL;
+		cancel_request(engine, request);
+	}
+	engine_leave(engine, cancel_state);
+}
+
+int limits_ends_all(int error)
+{
+	if (error == -ENETUNREACH || error == -ENETDOWN)
+		return -ENETDOWN;
+	return error == -ENODEV || error == -ECANCELED ? error : 0;
 }
 
 /* --- life ----------------------------------------------------------------------- */
@@ -578,7 +512,6 @@ static void init_engine(struct mad_async *engine, struct ibmad_port *port)
 	};
 	source_init(&engine->source, TURN);
 	pool_init(&engine->pool, sizeof(struct request));
-	pool_init(&engine->numbers, sizeof(struct number));
 	list_init(&engine->operations);
 	list_init(&engine->timers);
 	list_init(&engine->completed);
@@ -619,30 +552,29 @@ EXPORT struct mad_async *mad_async_create(struct ibmad_port *port)
 }
 
 /* Waits until no other thread is in a call for the engine, and all requests are called back. */
-static void finish_unlocking(struct mad_async *engine)
+static void finish_engine_unlocking(struct mad_async *engine)
 {
 	struct ibmad_port *port = engine->port;
 
 	engine->ending = true;
 	pthread_cond_broadcast(&engine->changed);
-	engine_cancel_all(engine);
+	engine_cancel(engine, MAD_ASYNC_ALL);
 	/* with servers the thread waits although no request is open */
 	engine_wake(engine);
 	while (engine->thread != ENGINE_FREE)
 		pthread_cond_wait(&engine->changed, &port->lock);
 	engine_begin_processing(engine, ENGINE_PROCESSED);
 	/* another thread may be writing a request, or may not have seen "ending" yet */
-	while (engine->open || !list_is_empty(&engine->calls) || engine->users > 1) {
-		if (!list_is_empty(&engine->calls))
-			run_operations_unlocking(engine);
-		else if (!call_requests_unlocking(engine))
+	while (!engine_is_idle(engine) || engine->users > 1)
+		if (!engine_call_operations_unlocking(engine) &&
+		    !engine_call_requests_unlocking(engine))
 			pthread_cond_wait(&engine->changed, &port->lock);
-	}
 }
 
 EXPORT void mad_async_free(struct mad_async *async)
 {
 	struct ibmad_port *port;
+	struct list *first;
 	int cancel_state;
 
 	if (!async)
@@ -655,14 +587,20 @@ EXPORT void mad_async_free(struct mad_async *async)
 		engine_leave(async, cancel_state); /* a callback still needs the engine */
 		return;
 	}
-	finish_unlocking(async);
-	end_timers_unlocking(async);
+	finish_engine_unlocking(async);
+	while ((first = list_pop(&async->timers))) {
+		struct engine_timer *timer = list_entry(first, struct engine_timer, all);
+
+		port_unlock(port);
+		if (timer->ended)
+			timer->ended(timer);
+		port_lock(port);
+	}
 	servers_end_unlocking(async);
-	if (alarm_is_open(&async->alarm))
+	if (async->alarm.poll_fd >= 0)
 		list_remove(&async->loop);
 	alarm_close(&async->alarm);
 	pool_free(&async->pool);
-	pool_free(&async->numbers);
 	free(async->sa);
 	list_move_last(&port->retired, &async->all);
 	/* requests of other engines may have a place now: port_leave() tells others */

@@ -8,9 +8,10 @@
 #ifndef LIBIBMAD_ASYNC_H
 #define LIBIBMAD_ASYNC_H
 
-#include "engine/alarm.h"
+#include "base/reserved.h"
 #include "engine/port.h"
 
+#include <infiniband/mad_async.h>
 #include <infiniband/mad_server.h>
 
 /* A timer for code on top of an engine. */
@@ -22,7 +23,8 @@ struct engine_timer {
 	 * is over or the port has failed. The timer is not set any more.
 	 */
 	void (*due)(struct engine_timer *timer);
-	/* Called with the lock released, after a freed engine has removed the timer. */
+	/* NULL, or called with the lock released, after a freed engine has removed the timer.
+	 */
 	void (*ended)(struct engine_timer *timer);
 };
 
@@ -39,6 +41,19 @@ struct engine_operation {
 	/* mad_async_cancel() was called: ends the operation soon. Called once at most. */
 	void (*cancel)(struct engine_operation *operation);
 	void (*later)(struct engine_operation *operation); /* NULL: none is to be called */
+};
+
+/*
+ * What an event loop polls: one descriptor, which is readable while the port's handle is, while
+ * there is other work, and when a time has come.
+ */
+struct alarm {
+	int poll_fd;    /* an epoll descriptor of the others; -1: not open */
+	int work_fd;    /* an eventfd: there is work */
+	int timer_fd;   /* a timerfd */
+	bool watching;  /* poll_fd has the handle */
+	bool signalled; /* work_fd is readable */
+	int64_t armed;  /* the time that timer_fd is set to; NEVER */
 };
 
 /* The thread that calls back: one at a time. */
@@ -58,7 +73,7 @@ struct mad_async {
 
 	/* what it owns */
 	struct pool pool;       /* of its requests */
-	struct pool numbers;    /* of its operations */
+	uint32_t begun;         /* operations since the engine was made */
 	struct list operations; /* that have not ended */
 	struct list timers;     /* struct engine_timer */
 	int64_t timer_at;       /* the next of them; NEVER */
@@ -75,7 +90,6 @@ struct mad_async {
 	struct list refused;   /* requests of others that get BUSY */
 	struct list ended;     /* servers whose last callback is to come */
 	struct list calls;     /* operations that have a function to be called */
-	bool called;           /* a function of an operation has not returned */
 
 	/* who calls back */
 	enum engine_thread thread;
@@ -107,10 +121,8 @@ static inline struct mad_async *engine_of(const struct ibmad_port *port,
 
 /* Whether this thread calls back for the engine. */
 bool engine_is_processor(const struct mad_async *engine);
-/* Whether all requests and operations were called back. */
-bool engine_has_called_back(const struct mad_async *engine);
-/* Whether all requests and operations were called back, and all servers for the last time. */
-bool engine_is_empty(const struct mad_async *engine);
+/* Whether no callback is to come; if the engine is being freed, but that of a server. */
+bool engine_is_idle(const struct mad_async *engine);
 /* Whether mad_async_wait() is to return. No callback begins then. */
 bool engine_is_stopped(const struct mad_async *engine);
 /* Whether something is to be called back, or a request is to be refused. */
@@ -139,18 +151,12 @@ void engine_report_class_unlocking(struct mad_async *engine, const char *call, i
 int engine_submit_unlocking(struct mad_async *engine, enum public_call call,
 			    const ib_rpc_t *rpc, const ib_portid_t *dport, const void *payload,
 			    size_t size, mad_async_fn *callback, void *arg, uint64_t *id);
-/* The same for a request to the local port, which is sent before all that are queued. */
-int engine_submit_urgent_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
-				   const ib_portid_t *dport, mad_async_fn *callback, void *arg,
-				   uint64_t *id);
 /* mad_async_cancel(): 0 or -ENOENT. A request's number is engine_submit_unlocking()'s. */
 int engine_cancel(struct mad_async *engine, uint64_t id);
-/* MAD_ASYNC_ALL. */
-void engine_cancel_all(struct mad_async *engine);
 
 /*
  * Begins an operation, whose "cancel" is set. *id becomes its number, unless id is NULL. 0,
- * -ENOMEM, -ECANCELED, or the error of a port that is gone.
+ * -ECANCELED, or the error of a port that is gone.
  */
 int operation_begin(struct mad_async *engine, struct engine_operation *operation, uint64_t *id);
 /*
@@ -170,23 +176,82 @@ void engine_timer_add(struct mad_async *engine, struct engine_timer *timer);
 void engine_timer_remove(struct mad_async *engine, struct engine_timer *timer);
 void engine_timer_set(struct mad_async *engine, struct engine_timer *timer, int64_t at);
 
+/* --- limits of operations: async.c ------------------------------------------------ */
+
+/* Whether the options of a call may have it. */
+static inline bool is_cancel(const struct mad_cancel *cancel)
+{
+	return !cancel || is_reserved(cancel->reserved);
+}
+
 /*
- * Calls back requests, servers, timers and operations, BATCH of each at most. Returns the
- * number of requests and of calls of servers.
+ * The limits of an operation of many requests: a time, a struct mad_cancel, and the state of
+ * the local port. All calls come from the thread that processes the engine, except
+ * limits_begin().
  */
-int engine_call_back_unlocking(struct mad_async *engine);
+struct limits {
+	struct engine_timer timer;
+	struct mad_async *engine;
+	const struct mad_cancel *cancel; /* NULL: none */
+	int64_t end;                     /* the time limit; NEVER: none */
+	int64_t read_at;                 /* when the local port is read next; NEVER: not */
+	uint64_t read_id;                /* of the request that reads it; 0: none is open */
+	uint64_t m_key;                  /* of this SMP */
+	bool is_local;                   /* so far no request has needed a link */
+	int error;                       /* of the limit that was reached; 0: none */
+	/*
+	 * Called when a limit is reached, and again at each later tick: -ETIME, -ECANCELED or
+	 * -ENETDOWN.
+	 */
+	void (*reached)(struct limits *limits, int error);
+	/* Called every 50 ms while no limit is reached; or NULL. */
+	void (*tick)(struct limits *limits);
+};
+
+/*
+ * Begins to look at the limits. time_limit_ms is 0, or the number of milliseconds from now on.
+ * The local port is read if IB_SMI_DIRECT_CLASS is registered. The lock is held.
+ */
+void limits_begin(struct limits *limits, struct mad_async *engine, unsigned time_limit_ms,
+		  const struct mad_cancel *cancel, uint64_t m_key);
+/* Nothing is called from now on. The lock is not held. */
+void limits_end(struct limits *limits);
+/*
+ * The error with which a request ends the operation, because further requests would fail: the
+ * device is gone, the engine is freed, or the kernel does not send while the link is down.
+ * Otherwise 0.
+ */
+int limits_ends_all(int error);
+
+/* --- event_loop.c ----------------------------------------------------------------- */
+
+/* Around each callback: the lock is released. */
+void engine_callback_begin_unlocking(struct mad_async *engine);
+void engine_callback_end(struct mad_async *engine);
+/* Calls back requests and operations, BATCH of each at most. Returns the number of requests. */
+int engine_call_requests_unlocking(struct mad_async *engine);
+int engine_call_operations_unlocking(struct mad_async *engine);
 void engine_begin_processing(struct mad_async *engine, enum engine_thread thread);
 void engine_end_processing(struct mad_async *engine);
 
-/* --- server.c ------------------------------------------------------------------- */
+void alarm_init(struct alarm *alarm);
+void alarm_close(struct alarm *alarm);
+/* Whether poll_fd is readable for messages. */
+void alarm_watch(struct alarm *alarm, int handle, bool watch);
+/*
+ * Sets it by the present state: whether there is work, and when there is more. A later time
+ * than before is set only after the earlier one has come: the loop may wake once in vain.
+ */
+void alarm_set(struct alarm *alarm, bool work, int64_t next);
+
+/* --- server.c --------------------------------------------------------------------- */
 
 /* The result of mad_server_get_stats(). */
 struct mad_server_stats server_stats(const struct mad_server *server);
-
-/* Hands requests to the callbacks of their servers, "most" at most. Returns their number. */
-int servers_call_unlocking(struct mad_async *engine, unsigned most);
-/* Responds with BUSY to requests beyond a server's limit, "most" at most. */
-void servers_refuse_unlocking(struct mad_async *engine, unsigned most);
+/* Hands requests to the callbacks of their servers, BATCH at most. Returns their number. */
+int servers_call_unlocking(struct mad_async *engine);
+/* Responds with BUSY to requests beyond a server's limit, BATCH at most. */
+void servers_refuse_unlocking(struct mad_async *engine);
 /* Stops the servers of an engine that is freed. */
 void servers_end_unlocking(struct mad_async *engine);
 

@@ -262,7 +262,7 @@ static void tell_loop(struct ibmad_port *port, struct mad_async *engine, int64_t
 		work = engine_has_work(engine);
 		/* each timer that is set is due */
 		if (port->error)
-			work |= engine_is_empty(engine) || engine->timer_at != NEVER;
+			work |= engine_is_idle(engine) || engine->timer_at != NEVER;
 		if (engine->timer_at < next)
 			next = engine->timer_at;
 	}

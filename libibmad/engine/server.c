@@ -563,12 +563,12 @@ static void call_last_unlocking(struct mad_async *engine, struct mad_server *ser
 	server_release(server);
 }
 
-int servers_call_unlocking(struct mad_async *engine, unsigned most)
+int servers_call_unlocking(struct mad_async *engine)
 {
 	struct list *first;
 	unsigned count;
 
-	for (count = 0; count < most && !engine_is_stopped(engine); count++)
+	for (count = 0; count < BATCH && !engine_is_stopped(engine); count++)
 		if ((first = list_pop(&engine->arrived)))
 			call_unlocking(engine, list_entry(first, struct held_request, queue));
 		else if ((first = list_pop(&engine->ended)))
@@ -631,11 +631,11 @@ static void send_busy_unlocking(struct mad_async *engine, struct held_request *h
 	server_release(server);
 }
 
-void servers_refuse_unlocking(struct mad_async *engine, unsigned most)
+void servers_refuse_unlocking(struct mad_async *engine)
 {
 	struct list *first;
 
-	while (most-- && (first = list_pop(&engine->refused)))
+	for (unsigned i = 0; i < BATCH && (first = list_pop(&engine->refused)); i++)
 		send_busy_unlocking(engine, list_entry(first, struct held_request, queue));
 }
 

@@ -33,8 +33,7 @@ static void free_discovery(struct discovery *discovery)
 	free(discovery);
 }
 
-/* Hands over the result, and frees the discovery. */
-static void complete(struct discovery *discovery)
+void discovery_complete(struct discovery *discovery)
 {
 	struct mad_async *async = discovery->async;
 	mad_fabric_fn *done = discovery->done;
@@ -42,6 +41,7 @@ static void complete(struct discovery *discovery)
 	struct mad_fabric *fabric = NULL;
 	int error;
 
+	limits_end(&discovery->limits);
 	if (!discovery->error)
 		requests_tell_progress(discovery); /* which may cancel the discovery */
 	error = discovery->error;
@@ -69,17 +69,6 @@ static void complete(struct discovery *discovery)
 	}
 	free_discovery(discovery);
 	done(async, error, fabric, arg);
-}
-
-void discovery_complete(struct discovery *discovery)
-{
-	if (limits_end(&discovery->limits))
-		complete(discovery);
-}
-
-static void limits_finished(struct limits *limits)
-{
-	complete(list_entry(limits, struct discovery, limits));
 }
 
 /* What was new when the latest call was less than 100 ms ago. */
@@ -159,7 +148,6 @@ static struct discovery *create_discovery(const struct mad_fabric_options *optio
 		discovery->base = *options->from;
 	discovery->failure = (struct mad_failure){.kind = MAD_FAILURE_OTHER};
 	discovery->limits.reached = limit_reached;
-	discovery->limits.finished = limits_finished;
 	discovery->limits.tick = limits_tick;
 	discovery->limits.is_local = true;
 	list_init(&discovery->requests);

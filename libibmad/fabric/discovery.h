@@ -5,7 +5,7 @@
 #define LIBIBMAD_DISCOVERY_H
 
 #include "base/list.h"
-#include "engine/operation_limits.h"
+#include "engine/async.h"
 
 #include <infiniband/mad_errors.h>
 #include <infiniband/mad_fabric.h>

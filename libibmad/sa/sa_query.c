@@ -7,7 +7,7 @@
 #include "base/export.h"
 #include "base/report.h"
 #include "base/reserved.h"
-#include "engine/operation_limits.h"
+#include "engine/async.h"
 #include "engine/port.h"
 #include "mad/layout.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
-#include "engine/operation_limits.h"
+#include "engine/async.h"
 
 #include <errno.h>
 
@@ -24,12 +24,6 @@ static void limit_reached(struct limits *limits, int error)
 
 	if (!blocking->reached && !mad_async_cancel(limits->engine, blocking->id))
 		blocking->reached = error;
-}
-
-/* mad_async_wait() waits for the request of the limits. */
-static void limits_finished(struct limits *limits)
-{
-	(void)limits;
 }
 
 static void done(struct mad_async *engine, const struct mad_sa_response *response, void *arg)
@@ -73,8 +67,7 @@ EXPORT int mad_sa_request(struct ibmad_port *port, const struct mad_sa_query *qu
 			  struct mad_sa_table **table)
 {
 	const struct mad_failure before = *mad_last_failure();
-	struct blocking blocking = {.limits.reached = limit_reached,
-				    .limits.finished = limits_finished};
+	struct blocking blocking = {.limits.reached = limit_reached};
 	struct mad_async *engine;
 	int error;
 

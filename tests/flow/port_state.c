@@ -20,7 +20,7 @@ int timeout_ms_of(struct mad_async *async)
 		next = async->timer_at;
 	if (engine_has_work(async))
 		ms = 0;
-	else if (async->port->error && engine_is_empty(async))
+	else if (async->port->error && engine_is_idle(async))
 		ms = -async->port->error;
 	else
 		ms = next == NEVER ? -1 : ms_until(next, clock_us(), INT_MAX);
