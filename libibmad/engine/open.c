@@ -1,31 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Opening and closing: a port or both ports of a planarized device, and agents. */
-
-#include "engine/open.h"
+/*
+ * Opening and closing: a port or both ports of a planarized device, and agents; and the calls
+ * without a port argument, which use the port that madrpc_init() opened.
+ */
 
 #include "base/export.h"
 #include "base/report.h"
-#include "mad/layout.h"
+#include "engine/port.h"
+#include "engine/rpc.h"
 
 #include <infiniband/mad_port.h>
 #include <errno.h>
 #include <stdlib.h>
 
+/* The kernel numbers the agents of a handle from 0 to 31. */
+#define AGENTS_MAX 32
+
 /* --- agents --------------------------------------------------------------------- */
 
-/* Stores why a class cannot be registered, and returns -1 with errno. */
-static int not_registered(int mgmt_class, int error)
+int handle_register(const struct handle *handle, int mgmt_class, uint8_t rmpp_version,
+		    long *methods, uint32_t oui)
 {
-	failure_refuse_call(MAD_FAILURE_REGISTER, mgmt_class, error);
-	return -1;
+	uint8_t bytes[3] = {(uint8_t)(oui >> 16), (uint8_t)(oui >> 8), (uint8_t)oui};
+
+	if (methods && mad_is_vendor_range2(mgmt_class))
+		return umad_register_oui(handle->fd, mgmt_class, rmpp_version, bytes, methods);
+	return umad_register(handle->fd, mgmt_class, class_version(mgmt_class), rmpp_version,
+			     methods);
 }
 
-static int keep_agent(const char *call, struct ibmad_port *port, int mgmt_class,
-		      uint8_t rmpp_version, int agent)
+/* The agent, or -1 with errno. */
+static int register_class_agent(const char *call, struct ibmad_port *port, int mgmt_class,
+				uint8_t rmpp_version, long *methods, uint32_t oui)
 {
-	if (agent < 0)
-		return not_registered(mgmt_class, errno ? errno : EINVAL);
+	int agent = -1;
+
+	if (!port || (methods ? mgmt_class < 0 || mgmt_class >= MGMT_CLASSES
+			      : !is_known_class(mgmt_class)))
+		errno = EINVAL;
+	else
+		agent = handle_register(&port->handle, mgmt_class, rmpp_version, methods, oui);
+	if (agent < 0) {
+		failure_refuse_call(MAD_FAILURE_REGISTER, mgmt_class, errno ? errno : EINVAL);
+		return -1;
+	}
 	port->handle.rmpp[mgmt_class] = rmpp_version != 0;
 	port->handle.agents[mgmt_class] = agent;
 	if (ibdebug)
@@ -36,38 +55,24 @@ static int keep_agent(const char *call, struct ibmad_port *port, int mgmt_class,
 
 EXPORT int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_port *srcport)
 {
-	int agent;
+	int agent = register_class_agent("mad_register_client_via", srcport, mgmt, rmpp_version,
+					 NULL, 0);
 
-	if (!srcport || !is_known_class(mgmt))
-		return not_registered(mgmt, EINVAL);
-	agent = umad_register(srcport->handle.fd, mgmt, class_version(mgmt), rmpp_version,
-			      NULL);
-	return keep_agent("mad_register_client_via", srcport, mgmt, rmpp_version, agent) < 0
-		       ? -1
-		       : 0;
+	return agent < 0 ? -1 : 0;
 }
 
 EXPORT int mad_register_server_via(int mgmt, uint8_t rmpp_version,
 				   long method_mask[16 / sizeof(long)], uint32_t class_oui,
 				   struct ibmad_port *srcport)
 {
-	uint8_t oui[3] = {(uint8_t)(class_oui >> 16), (uint8_t)(class_oui >> 8),
-			  (uint8_t)class_oui};
-	long mask[16 / sizeof(long)];
-	int agent;
+	long methods[16 / sizeof(long)];
 
-	if (!srcport || mgmt < 0 || mgmt >= MGMT_CLASSES)
-		return not_registered(mgmt, EINVAL);
 	if (method_mask)
-		memcpy(mask, method_mask, sizeof(mask));
+		memcpy(methods, method_mask, sizeof(methods));
 	else
-		memset(mask, 0xff, sizeof(mask));
-	if (mad_is_vendor_range2(mgmt))
-		agent = umad_register_oui(srcport->handle.fd, mgmt, rmpp_version, oui, mask);
-	else
-		agent = umad_register(srcport->handle.fd, mgmt, class_version(mgmt),
-				      rmpp_version, mask);
-	return keep_agent("mad_register_server_via", srcport, mgmt, rmpp_version, agent);
+		memset(methods, 0xff, sizeof(methods));
+	return register_class_agent("mad_register_server_via", srcport, mgmt, rmpp_version,
+				    methods, class_oui);
 }
 
 EXPORT int mad_rpc_class_agent(struct ibmad_port *srcport, int cls)
@@ -100,20 +105,6 @@ static int register_clients(struct ibmad_port *port, const int *classes, int cou
 			    classes[i], classes[i] == IB_SA_CLASS ? RMPP_VERSION : 0, port) < 0)
 			return i + 1;
 	return 0;
-}
-
-/* The classes of mad_port_open(). */
-static const int usual_classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS,
-				    IB_SA_CLASS,  IB_PERFORMANCE_CLASS,
-				    IB_CC_CLASS,  IB_BOARD_MGMT_CLASS};
-
-/* Each class that the port and the kernel permit. Reports the others. */
-static void register_usual_clients(struct ibmad_port *port, const char *ca_name, int portnum)
-{
-	for (size_t i = 0; i < sizeof(usual_classes) / sizeof(usual_classes[0]); i++)
-		if (register_clients(port, &usual_classes[i], 1))
-			report("mad_port_open", "cannot register class 0x%02x on %s port %d",
-			       (unsigned)usual_classes[i], port_name(ca_name), portnum);
 }
 
 /* Stores why a port is not opened, and sets errno. */
@@ -172,54 +163,46 @@ static struct ibmad_port *open_uncancelled(const char *call, report_fn *tell,
 }
 
 /* A thread that is cancelled while it opens a port would leave descriptors open. */
-static struct ibmad_port *port_open_any(const char *call, report_fn *tell, const char *ca_name,
-					int portnum, bool smi, const int *classes, int count)
+static struct ibmad_port *port_open(const char *call, report_fn *tell, const char *ca_name,
+				    int portnum, bool smi, const int *classes, int count)
 {
 	struct ibmad_port *port;
 	int cancel_state;
 
+	if (count < 0 || (count && !classes))
+		return not_opened(EINVAL);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	port = open_uncancelled(call, tell, ca_name, portnum, smi, classes, count);
 	pthread_setcancelstate(cancel_state, NULL);
 	return port;
 }
 
-struct ibmad_port *port_open(const char *call, report_fn *tell, const char *ca_name,
-			     int portnum, const int *classes, int count)
-{
-	if (count < 0 || (count && !classes))
-		return not_opened(EINVAL);
-	return port_open_any(call, tell, ca_name, portnum, false, classes, count);
-}
-
 EXPORT struct ibmad_port *mad_rpc_open_port(char *dev_name, int dev_port, int *mgmt_classes,
 					    int num_classes)
 {
-	return port_open("mad_rpc_open_port", report, dev_name, dev_port, mgmt_classes,
+	return port_open("mad_rpc_open_port", report, dev_name, dev_port, false, mgmt_classes,
 			 num_classes);
 }
 
+/* Opens a port with each class of these that the port and the kernel permit. */
 EXPORT int mad_port_open(const char *ca_name, int portnum, struct ibmad_port **port)
 {
+	static const int usual_classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS,
+					    IB_SA_CLASS,  IB_PERFORMANCE_CLASS,
+					    IB_CC_CLASS,  IB_BOARD_MGMT_CLASS};
+
 	if (!port) {
 		not_opened(EINVAL);
 		return -EINVAL;
 	}
-	*port = port_open("mad_port_open", report, ca_name, portnum, NULL, 0);
+	*port = port_open("mad_port_open", report, ca_name, portnum, false, NULL, 0);
 	if (!*port)
 		return -errno;
-	register_usual_clients(*port, ca_name, portnum);
+	for (size_t i = 0; i < sizeof(usual_classes) / sizeof(usual_classes[0]); i++)
+		if (register_clients(*port, &usual_classes[i], 1))
+			report("mad_port_open", "cannot register class 0x%02x on %s port %d",
+			       (unsigned)usual_classes[i], port_name(ca_name), portnum);
 	return 0;
-}
-
-static void unregister_all(struct ibmad_port *port, bool inherited)
-{
-	const struct handle *handle = &port->handle;
-
-	for (int i = 0; i < MGMT_CLASSES && !inherited; i++)
-		if (handle->agents[i] >= 0)
-			umad_unregister(handle->fd, handle->agents[i]);
-	servers_unregister(port);
 }
 
 /* In a child of fork(), a port that is lost keeps its memory: its lists may be half changed. */
@@ -239,7 +222,10 @@ EXPORT void mad_rpc_close_port(struct ibmad_port *srcport)
 	srcport->users--;
 	while (srcport->users)
 		pthread_cond_wait(&srcport->idle, &srcport->lock);
-	unregister_all(srcport, inherited);
+	for (int i = 0; i < MGMT_CLASSES && !inherited; i++)
+		if (srcport->handle.agents[i] >= 0)
+			umad_unregister(srcport->handle.fd, srcport->handle.agents[i]);
+	servers_unregister(srcport);
 	umad_close_port(srcport->handle.fd);
 	srcport->state = PORT_CLOSED;
 	srcport->users++;
@@ -258,58 +244,44 @@ static int select_classes(const int *classes, int count, bool smi, int *selected
 	return n;
 }
 
-static void name_item(ibmad_ports_item_t *item, struct ibmad_port *port, const char *name)
-{
-	item->port = port;
-	snprintf(item->ca_name, sizeof(item->ca_name), "%s", name);
-}
-
-/*
- * A planarized device sends SMPs and GMPs by two ports: open_both(). Other devices send both by
- * one port.
- */
-static int open_one(struct ibmad_ports_pair *pair, const struct umad_ca_pair *names,
-		    const int *classes, int count)
-{
-	struct ibmad_port *port =
-		port_open_any("mad_rpc_open_port2", report, names->gsi_name,
-			      (int)names->gsi_preferred_port, false, classes, count);
-
-	if (!port)
-		return -1;
-	name_item(&pair->gsi, port, names->gsi_name);
-	name_item(&pair->smi, port, names->gsi_name);
-	return 0;
-}
-
-static int open_both(struct ibmad_ports_pair *pair, const struct umad_ca_pair *names,
+static int open_item(ibmad_ports_item_t *item, const char *name, uint32_t portnum, bool smi,
 		     const int *classes, int count)
 {
-	int selected[MGMT_CLASSES] = {0}, n = select_classes(classes, count, true, selected),
-	    error;
-	struct ibmad_port *smi, *gsi;
+	item->port = port_open("mad_rpc_open_port2", report, name, (int)portnum, smi, classes,
+			       count);
+	snprintf(item->ca_name, sizeof(item->ca_name), "%s", name);
+	return item->port ? 0 : -1;
+}
 
-	smi = port_open_any("mad_rpc_open_port2", report, names->smi_name,
-			    (int)names->smi_preferred_port, true, selected, n);
-	if (!smi)
+/* A planarized device sends SMPs and GMPs by two ports. Other devices send both by one port. */
+static int open_pair(struct ibmad_ports_pair *pair, const struct umad_ca_pair *names,
+		     const int *classes, int count)
+{
+	int selected[MGMT_CLASSES] = {0}, n, error;
+
+	if (!names->smi_name[0] || !strcmp(names->smi_name, names->gsi_name)) {
+		if (open_item(&pair->gsi, names->gsi_name, names->gsi_preferred_port, false,
+			      classes, count))
+			return -1;
+		pair->smi = pair->gsi;
+		return 0;
+	}
+	n = select_classes(classes, count, true, selected);
+	if (open_item(&pair->smi, names->smi_name, names->smi_preferred_port, true, selected,
+		      n))
 		return -1;
 	n = select_classes(classes, count, false, selected);
-	gsi = port_open_any("mad_rpc_open_port2", report, names->gsi_name,
-			    (int)names->gsi_preferred_port, false, selected, n);
-	if (!gsi) {
+	if (open_item(&pair->gsi, names->gsi_name, names->gsi_preferred_port, false, selected,
+		      n)) {
 		error = errno;
-		mad_rpc_close_port(smi);
+		mad_rpc_close_port(pair->smi.port);
 		errno = error;
 		return -1;
 	}
-	name_item(&pair->smi, smi, names->smi_name);
-	name_item(&pair->gsi, gsi, names->gsi_name);
 	return 0;
 }
 
-/*
- * 0 or an errno. A port that is in no pair, such as a RoCE port, has no device for SMPs.
- */
+/* 0 or an errno. A port that is in no pair, such as a RoCE port, has no device for SMPs. */
 static int find_pair(const char *ca_name, int portnum, unsigned enforce_smi,
 		     struct umad_ca_pair *names)
 {
@@ -365,11 +337,7 @@ EXPORT struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port,
 			     names.smi_name[0] ? names.smi_name : "(none)",
 			     names.smi_preferred_port, names.gsi_name,
 			     names.gsi_preferred_port);
-	if (names.smi_name[0] && strcmp(names.smi_name, names.gsi_name))
-		ret = open_both(pair, &names, mgmt_classes, num_classes);
-	else
-		ret = open_one(pair, &names, mgmt_classes, num_classes);
-	if (ret) {
+	if (open_pair(pair, &names, mgmt_classes, num_classes)) {
 		ret = errno;
 		free(pair);
 		errno = ret;
@@ -386,4 +354,266 @@ EXPORT void mad_rpc_close_port2(struct ibmad_ports_pair *srcport)
 		mad_rpc_close_port(srcport->smi.port);
 	mad_rpc_close_port(srcport->gsi.port);
 	free(srcport);
+}
+/* --- the port of the process ------------------------------------------------------ */
+
+static struct ibmad_port *_Atomic process_port;
+
+EXPORT void madrpc_init(char *dev_name, int dev_port, int *mgmt_classes, int num_classes)
+{
+	struct ibmad_port *port = port_open("madrpc_init", report_and_exit, dev_name, dev_port,
+					    false, mgmt_classes, num_classes);
+
+	if (!port) /* port_open() has not reported it */
+		report_and_exit("madrpc_init", "cannot open %s port %d", port_name(dev_name),
+				dev_port);
+	mad_rpc_close_port(atomic_exchange(&process_port, port));
+}
+
+EXPORT int madrpc_portid(void)
+{
+	return mad_rpc_portid(process_port);
+}
+
+EXPORT int mad_register_client(int mgmt, uint8_t rmpp_version)
+{
+	return mad_register_client_via(mgmt, rmpp_version, process_port);
+}
+
+EXPORT int mad_register_server(int mgmt, uint8_t rmpp_version,
+			       long method_mask[16 / sizeof(long)], uint32_t class_oui)
+{
+	return mad_register_server_via(mgmt, rmpp_version, method_mask, class_oui,
+				       process_port);
+}
+
+EXPORT int mad_class_agent(int mgmt)
+{
+	return mad_rpc_class_agent(process_port, mgmt);
+}
+
+EXPORT int mad_agent_class(int agent)
+{
+	int mgmt_class;
+
+	if (agent < 0 || agent >= AGENTS_MAX)
+		return -1;
+	for (mgmt_class = 1; mgmt_class < MGMT_CLASSES; mgmt_class++)
+		if (mad_rpc_class_agent(process_port, mgmt_class) == agent)
+			return mgmt_class;
+	return 0;
+}
+
+/* --- requests and responses ------------------------------------------------------- */
+
+EXPORT void *madrpc(ib_rpc_t *rpc, ib_portid_t *dport, void *payload, void *rcvdata)
+{
+	return mad_rpc(process_port, rpc, dport, payload, rcvdata);
+}
+
+EXPORT void *madrpc_rmpp(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data)
+{
+	return mad_rpc_rmpp(process_port, rpc, dport, rmpp, data);
+}
+
+EXPORT int mad_send(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data)
+{
+	return mad_send_via(rpc, dport, rmpp, data, process_port);
+}
+
+EXPORT void *mad_receive(void *umad, int timeout)
+{
+	return mad_receive_via(umad, timeout, process_port);
+}
+
+EXPORT int mad_respond(void *umad, ib_portid_t *portid, uint32_t rstatus)
+{
+	return mad_respond_via(umad, portid, rstatus, process_port);
+}
+
+/* --- saving a response ---------------------------------------------------------- */
+
+static struct {
+	pthread_mutex_t lock; /* of the members below */
+	void *buffer;         /* NULL: no response is to be saved */
+	size_t size;
+} saving = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void save_response(const uint8_t *mad, size_t length)
+{
+	pthread_mutex_lock(&saving.lock);
+	/* another thread's response may have come first */
+	if (saving.buffer)
+		memcpy(saving.buffer, mad, length < saving.size ? length : saving.size);
+	saving.buffer = NULL;
+	rpc_on_response(NULL);
+	pthread_mutex_unlock(&saving.lock);
+}
+
+EXPORT void madrpc_save_mad(void *madbuf, int len)
+{
+	pthread_mutex_lock(&saving.lock);
+	saving.buffer = len > 0 ? madbuf : NULL;
+	saving.size = len > 0 ? (size_t)len : 0;
+	rpc_on_response(saving.buffer ? save_response : NULL);
+	pthread_mutex_unlock(&saving.lock);
+}
+
+/* --- locking -------------------------------------------------------------------- */
+
+/*
+ * The lock of madrpc_lock(). Any thread may unlock it; if it is not locked, nothing changes. A
+ * thread that waits for the gate, or holds it in a safe_ call, cannot be cancelled, because no
+ * other thread would unlock the mutex or the gate.
+ */
+static struct {
+	pthread_mutex_t mutex;
+	pthread_cond_t unlocked;
+	bool locked;
+} gate = {.mutex = PTHREAD_MUTEX_INITIALIZER, .unlocked = PTHREAD_COND_INITIALIZER};
+
+/* In a child of fork(), the thread that held the gate does not exist. */
+static void unlock_in_child(void)
+{
+	pthread_mutex_init(&gate.mutex, NULL);
+	pthread_cond_init(&gate.unlocked, NULL);
+	gate.locked = false;
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, unlock_in_child);
+}
+
+/* Returns the state of cancellation for unlock_gate(). */
+static int lock_gate(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	pthread_once(&once, watch_forks);
+	pthread_mutex_lock(&gate.mutex);
+	while (gate.locked)
+		pthread_cond_wait(&gate.unlocked, &gate.mutex);
+	gate.locked = true;
+	pthread_mutex_unlock(&gate.mutex);
+	return cancel_state;
+}
+
+static void unlock_gate(int cancel_state)
+{
+	pthread_mutex_lock(&gate.mutex);
+	gate.locked = false;
+	pthread_cond_signal(&gate.unlocked);
+	pthread_mutex_unlock(&gate.mutex);
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
+EXPORT void madrpc_lock(void)
+{
+	pthread_setcancelstate(lock_gate(), NULL);
+}
+
+EXPORT void madrpc_unlock(void)
+{
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	unlock_gate(cancel_state);
+}
+
+/* --- management classes --------------------------------------------------------- */
+
+EXPORT uint8_t *smp_query(void *buf, ib_portid_t *id, unsigned attrid, unsigned mod,
+			  unsigned timeout)
+{
+	return smp_query_via(buf, id, attrid, mod, timeout, process_port);
+}
+
+EXPORT uint8_t *smp_set(void *buf, ib_portid_t *id, unsigned attrid, unsigned mod,
+			unsigned timeout)
+{
+	return smp_set_via(buf, id, attrid, mod, timeout, process_port);
+}
+
+EXPORT uint8_t *sa_call(void *rcvbuf, ib_portid_t *portid, ib_sa_call_t *sa, unsigned timeout)
+{
+	return sa_rpc_call(process_port, rcvbuf, portid, sa, timeout);
+}
+
+EXPORT uint8_t *safe_smp_query(void *rcvbuf, ib_portid_t *portid, unsigned attrid, unsigned mod,
+			       unsigned timeout)
+{
+	int cancel_state = lock_gate();
+	uint8_t *response = smp_query_via(rcvbuf, portid, attrid, mod, timeout, process_port);
+
+	unlock_gate(cancel_state);
+	return response;
+}
+
+EXPORT uint8_t *safe_smp_set(void *rcvbuf, ib_portid_t *portid, unsigned attrid, unsigned mod,
+			     unsigned timeout)
+{
+	int cancel_state = lock_gate();
+	uint8_t *response = smp_set_via(rcvbuf, portid, attrid, mod, timeout, process_port);
+
+	unlock_gate(cancel_state);
+	return response;
+}
+
+EXPORT uint8_t *safe_sa_call(void *rcvbuf, ib_portid_t *portid, ib_sa_call_t *sa,
+			     unsigned timeout)
+{
+	int cancel_state = lock_gate();
+	uint8_t *response = sa_rpc_call(process_port, rcvbuf, portid, sa, timeout);
+	unlock_gate(cancel_state);
+	return response;
+}
+
+EXPORT int ib_path_query(ibmad_gid_t srcgid, ibmad_gid_t destgid, ib_portid_t *sm_id, void *buf)
+{
+	return ib_path_query_via(process_port, srcgid, destgid, sm_id, buf);
+}
+
+EXPORT uint8_t *port_performance_query(void *rcvbuf, ib_portid_t *dport, int portnum,
+				       unsigned timeout)
+{
+	return pma_query_via(rcvbuf, dport, portnum, timeout, IB_GSI_PORT_COUNTERS,
+			     process_port);
+}
+
+EXPORT uint8_t *port_performance_reset(void *rcvbuf, ib_portid_t *dport, int portnum,
+				       unsigned mask, unsigned timeout)
+{
+	return performance_reset_via(rcvbuf, dport, portnum, mask, timeout,
+				     IB_GSI_PORT_COUNTERS, process_port);
+}
+
+EXPORT uint8_t *ib_vendor_call(void *data, ib_portid_t *portid, ib_vendor_call_t *call)
+{
+	return ib_vendor_call_via(data, portid, call, process_port);
+}
+
+/* --- addresses ------------------------------------------------------------------ */
+
+EXPORT int ib_resolve_smlid(ib_portid_t *sm_id, int timeout)
+{
+	return ib_resolve_smlid_via(sm_id, timeout, process_port);
+}
+
+EXPORT int ib_resolve_guid(ib_portid_t *portid, uint64_t *guid, ib_portid_t *sm_id, int timeout)
+{
+	return ib_resolve_guid_via(portid, guid, sm_id, timeout, process_port);
+}
+
+EXPORT int ib_resolve_portid_str(ib_portid_t *portid, char *addr_str, enum MAD_DEST dest,
+				 ib_portid_t *sm_id)
+{
+	return ib_resolve_portid_str_via(portid, addr_str, dest, sm_id, process_port);
+}
+
+EXPORT int ib_resolve_self(ib_portid_t *portid, int *portnum, ibmad_gid_t *gid)
+{
+	return ib_resolve_self_via(portid, portnum, gid, process_port);
 }

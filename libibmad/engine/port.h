@@ -281,6 +281,12 @@ void request_debug(const struct request *request);
  */
 int handle_respond(const struct handle *handle, uint8_t *umad, int length, bool by_rmpp);
 
+/* --- open.c ----------------------------------------------------------------------- */
+
+/* An agent for the requests of these methods, or NULL: for responses alone; as umad_register(). */
+int handle_register(const struct handle *handle, int mgmt_class, uint8_t rmpp_version,
+		    long *methods, uint32_t oui);
+
 /* --- server.c ---------------------------------------------------------------------- */
 
 /* A message for no request: whether a server of the port takes it, and it is not for the inbox.
