@@ -105,12 +105,9 @@ enum port_state {
 	PORT_LOST,      /* in a child of fork(): a thread of the parent was changing it */
 };
 
-struct message;
-
 /* Messages for mad_receive_via(): see receive.c. */
 struct inbox {
-	struct message *first;
-	struct message **last;
+	struct list messages;
 	size_t bytes;
 	uint64_t *expected; /* IDs and classes of mad_send_via() calls; NULL: none so far */
 };
@@ -283,7 +280,8 @@ int handle_respond(const struct handle *handle, uint8_t *umad, int length, bool 
 
 /* --- open.c ----------------------------------------------------------------------- */
 
-/* An agent for the requests of these methods, or NULL: for responses alone; as umad_register(). */
+/* An agent for the requests of these methods, or NULL: for responses alone; as umad_register().
+ */
 int handle_register(const struct handle *handle, int mgmt_class, uint8_t rmpp_version,
 		    long *methods, uint32_t oui);
 

@@ -18,8 +18,8 @@
 #define PLACES    8
 
 struct message {
-	struct message *next;
-	int length; /* of the MAD */
+	struct list all; /* in the inbox */
+	int length;      /* of the MAD */
 	uint8_t umad[];
 };
 
@@ -27,29 +27,16 @@ struct message {
 
 void inbox_init(struct inbox *inbox)
 {
-	*inbox = (struct inbox){.last = &inbox->first};
-}
-
-/* Takes the first message out; the caller frees it. NULL: there is none. */
-static struct message *inbox_take(struct inbox *inbox)
-{
-	struct message *message = inbox->first;
-
-	if (!message)
-		return NULL;
-	inbox->first = message->next;
-	if (!inbox->first)
-		inbox->last = &inbox->first;
-	inbox->bytes -= umad_size() + (size_t)message->length;
-	return message;
+	*inbox = (struct inbox){0};
+	list_init(&inbox->messages);
 }
 
 void inbox_free(struct inbox *inbox)
 {
-	struct message *message;
+	struct list *first;
 
-	while ((message = inbox_take(inbox)))
-		free(message);
+	while ((first = list_pop(&inbox->messages)))
+		free(list_entry(first, struct message, all));
 	free(inbox->expected);
 	inbox_init(inbox);
 }
@@ -60,7 +47,7 @@ static uint64_t content_of(uint32_t tid, uint8_t mgmt_class)
 	return (uint64_t)tid << 32 | 1u << 8 | mgmt_class;
 }
 
-/* IDs are consecutive, so that an ID is usually at its first place. */
+/* IDs are consecutive, so that an ID is usually at its first place. NULL: it is at none. */
 static uint64_t *place_of(struct inbox *inbox, uint32_t tid, uint64_t content)
 {
 	for (unsigned i = 0; inbox->expected && i < PLACES; i++)
@@ -69,8 +56,9 @@ static uint64_t *place_of(struct inbox *inbox, uint32_t tid, uint64_t content)
 	return NULL;
 }
 
-/* A response with this ID and class is to be kept. On OOM it is dropped. If all places are
- * taken, a new ID replaces another.
+/*
+ * The next response with this ID and class is to be kept. On OOM it is dropped. If all places
+ * are taken, a new ID replaces another.
  */
 static void inbox_expect(struct inbox *inbox, uint32_t tid, uint8_t mgmt_class)
 {
@@ -86,42 +74,31 @@ static void inbox_expect(struct inbox *inbox, uint32_t tid, uint8_t mgmt_class)
 	*place = content_of(tid, mgmt_class);
 }
 
-/* Whether this is the first response with an expected ID. */
-static bool is_expected(struct inbox *inbox, uint32_t tid, uint8_t mgmt_class)
-{
-	uint64_t *place = place_of(inbox, tid, content_of(tid, mgmt_class));
-
-	if (place)
-		*place = 0;
-	return place != NULL;
-}
-
-static bool is_wanted(struct inbox *inbox, const uint8_t *umad, int length)
+bool inbox_add(struct inbox *inbox, const uint8_t *umad, int length)
 {
 	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
+	size_t size = umad_size() + (size_t)length;
 	const uint8_t *mad = packet_mad(umad);
+	struct message *message;
 
 	if (length < 24)
 		return false;
-	return (!header->status && !is_response(mad)) ||
-	       is_expected(inbox, get32(mad, TID_OFFS), mad[1]);
-}
+	if (header->status || is_response(mad)) {
+		uint32_t tid = get32(mad, TID_OFFS);
+		uint64_t *place = place_of(inbox, tid, content_of(tid, mad[1]));
 
-bool inbox_add(struct inbox *inbox, const uint8_t *umad, int length)
-{
-	size_t size = umad_size() + (size_t)length;
-	struct message *message;
-
-	if (!is_wanted(inbox, umad, length) || inbox->bytes + size > BYTES_MAX)
+		if (!place)
+			return false;
+		*place = 0;
+	}
+	if (inbox->bytes + size > BYTES_MAX)
 		return false;
 	message = malloc(sizeof(*message) + size);
 	if (!message)
 		return false;
-	message->next = NULL;
 	message->length = length;
 	memcpy(message->umad, umad, size);
-	*inbox->last = message;
-	inbox->last = &message->next;
+	list_add_last(&inbox->messages, &message->all);
 	inbox->bytes += size;
 	return true;
 }
@@ -145,12 +122,11 @@ EXPORT void mad_free(void *umad)
 /* --- receiving ------------------------------------------------------------------ */
 
 /*
- * Moves the first message to the caller's buffer; if *umad is NULL, to a new one, which *umad
- * becomes. 0, or an errno.
+ * Moves a message of the inbox to the caller's buffer; if *umad is NULL, to a new one, which
+ * *umad becomes. 0, or an errno.
  */
-static int take_message(struct ibmad_port *port, void **umad)
+static int take_message(struct ibmad_port *port, struct message *message, void **umad)
 {
-	struct message *message = port->inbox.first;
 	size_t size = umad_size() + (size_t)message->length;
 	uint8_t *buffer = *umad;
 
@@ -167,20 +143,27 @@ static int take_message(struct ibmad_port *port, void **umad)
 	memcpy(buffer, message->umad, size);
 	if (size < umad_size() + IB_MAD_SIZE)
 		memset(buffer + size, 0, umad_size() + IB_MAD_SIZE - size);
-	free(inbox_take(&port->inbox));
+	list_remove(&message->all);
+	port->inbox.bytes -= size;
+	free(message);
 	return 0;
 }
 
-/* Waits for a message; 0, or an errno. */
-static int wait_unlocking(struct ibmad_port *port, int timeout)
+/* Waits for a message, and takes it. 0, or an errno. */
+static int receive_message(struct ibmad_port *port, void **umad, int timeout)
 {
 	int64_t end = timeout < 0 ? NEVER : clock_us() + timeout * INT64_C(1000);
-	struct waiter waiter;
 	bool waited = false; /* even if the timeout is 0, messages are read */
-	int error = 0;
+	struct list *first = NULL;
+	int cancel_state, error = 0;
+	struct waiter waiter;
 
+	if (!port)
+		return EINVAL;
+	if (port_enter(port, &cancel_state))
+		return ECANCELED;
 	waiter_begin(port, &waiter, WAIT_FOR_MESSAGE);
-	while (!port->inbox.first && !error) {
+	while (!(first = list_first(&port->inbox.messages)) && !error) {
 		if (port->error)
 			error = port->error;
 		else if (waited && clock_us() >= end)
@@ -191,21 +174,8 @@ static int wait_unlocking(struct ibmad_port *port, int timeout)
 		waited = true;
 	}
 	waiter_end(port, &waiter);
-	return port->inbox.first ? 0 : error;
-}
-
-/* Waits for a message, and takes it. 0, or an errno. */
-static int receive_message(struct ibmad_port *port, void **umad, int timeout)
-{
-	int cancel_state, error;
-
-	if (!port)
-		return EINVAL;
-	if (port_enter(port, &cancel_state))
-		return ECANCELED;
-	error = wait_unlocking(port, timeout);
-	if (!error)
-		error = take_message(port, umad);
+	if (first)
+		error = take_message(port, list_entry(first, struct message, all), umad);
 	port_leave(port, cancel_state);
 	return error;
 }
@@ -225,114 +195,93 @@ EXPORT void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport
 
 /* --- responding ----------------------------------------------------------------- */
 
-/* Stores why a response is not sent, and returns -1 with errno. */
-static int not_responded(int mgmt_class, int error)
-{
-	failure_refuse_call(MAD_FAILURE_OTHER, mgmt_class, error);
-	return -1;
-}
-
 EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 			   struct ibmad_port *srcport)
 {
-	int agent, cancel_state, ret, error;
-	uint8_t *mad;
+	uint8_t *mad = umad ? umad_get_mad(umad) : NULL;
+	int mgmt_class = mad ? mad[1] : 0, error = EINVAL, agent = -1, cancel_state;
 
-	if (!umad || !srcport)
-		return not_responded(0, EINVAL);
-	mad = umad_get_mad(umad);
-	agent = handle_agent(&srcport->handle, mad[1]);
-	if (agent < 0)
-		return not_responded(mad[1], EINVAL);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	response_write_header(mad, (uint16_t)rstatus);
-	if (portid)
-		address_gmp(umad, portid, umad_get_mad_addr(umad)->gid_index);
-	else
-		response_address(umad, mad);
-	debug_sent("mad_respond_via", umad, mad);
-	report_packet("respond\n", mad, IB_MAD_SIZE);
-	ret = umad_send(srcport->handle.fd, agent, umad, IB_MAD_SIZE, 0, 0);
-	error = errno;
-	pthread_setcancelstate(cancel_state, NULL);
-	return ret < 0 ? not_responded(mad[1], error) : 0;
+	if (mad && srcport)
+		agent = handle_agent(&srcport->handle, mgmt_class);
+	if (agent >= 0) {
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+		response_write_header(mad, (uint16_t)rstatus);
+		if (portid)
+			address_gmp(umad, portid, umad_get_mad_addr(umad)->gid_index);
+		else
+			response_address(umad, mad);
+		debug_sent("mad_respond_via", umad, mad);
+		report_packet("respond\n", mad, IB_MAD_SIZE);
+		error = umad_send(srcport->handle.fd, agent, umad, IB_MAD_SIZE, 0, 0) < 0
+				? errno
+				: 0;
+		pthread_setcancelstate(cancel_state, NULL);
+	}
+	if (error)
+		failure_refuse_call(MAD_FAILURE_OTHER, srcport ? mgmt_class : 0, error);
+	return error ? -1 : 0;
 }
 
 /* --- sending -------------------------------------------------------------------- */
 
-/* Reports and stores a failure, and returns -1 with errno. */
-static int not_sent(const ib_rpc_t *rpc, int error)
+/* Reports a failure, and returns the error. */
+static int not_sent(int error)
 {
 	report("mad_send_via", "the MAD cannot be sent: %s", strerror(error));
-	failure_refuse(rpc->mgtclass, error);
-	return -1;
+	return error;
 }
 
-/* Stores EPROTONOSUPPORT as the failure; errno is EINVAL as in rdma-core. */
-static int not_registered(const ib_rpc_t *rpc)
-{
-	report_class_debug("mad_send_via", rpc->mgtclass);
-	not_sent(rpc, EINVAL);
-	failure_refuse(rpc->mgtclass, EPROTONOSUPPORT);
-	errno = EINVAL;
-	return -1;
-}
-
-/* 0, or -1 with errno. mad_receive_via() may return the response. */
-static int send_packet(const ib_rpc_t *rpc, struct ibmad_port *port, uint8_t *umad, int agent)
+/* 0 or an errno. mad_receive_via() may return the response. */
+static int send_packet(struct ibmad_port *port, const ib_rpc_t *rpc, uint8_t *umad, int agent)
 {
 	struct ib_user_mad *header = (struct ib_user_mad *)(void *)umad;
 	uint32_t tid = (uint32_t)rpc->trid;
-	int cancel_state, ret, error;
+	int cancel_state, error = 0;
 
 	if (header->addr.grh_present)
 		header->addr.gid_index = (uint8_t)port->options.gid_index;
 	if (port_enter(port, &cancel_state))
-		return not_sent(rpc, ECANCELED);
+		return not_sent(ECANCELED);
 	inbox_expect(&port->inbox, tid, (uint8_t)rpc->mgtclass);
 	if (!trid_is_ours(tid))
 		tids_rest(&port->requests.tids, tid, clock_us());
 	port_unlock(port);
 	debug_sent("mad_send_via", umad, umad_get_mad(umad));
 	report_packet("send\n", umad_get_mad(umad), IB_MAD_SIZE);
-	ret = umad_send(port->handle.fd, agent, umad, IB_MAD_SIZE,
-			mad_get_timeout(port, rpc->timeout), 0);
-	if (ret < 0)
-		ret = not_sent(rpc, errno);
-	error = errno;
+	if (umad_send(port->handle.fd, agent, umad, IB_MAD_SIZE,
+		      mad_get_timeout(port, rpc->timeout), 0) < 0)
+		error = errno;
 	port_lock(port);
 	port_leave(port, cancel_state);
-	errno = error;
-	return ret;
+	return error ? not_sent(error) : 0;
 }
 
-static int send_uncancelled(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
-			    struct ibmad_port *port)
-{
-	_Alignas(8) uint8_t umad[PACKET_SIZE] = {0};
-	int agent = handle_agent(&port->handle, rpc->mgtclass & 0xff);
-
-	if (agent < 0)
-		return not_registered(rpc);
-	if (mad_build_pkt(umad, rpc, dport, rmpp, data) < 0) {
-		failure_refuse(rpc->mgtclass, errno);
-		return -1;
-	}
-	return send_packet(rpc, port, umad, agent);
-}
-
-/* The thread is not cancelled in a report either. */
+/* If the class is not registered, errno is EINVAL as in rdma-core. */
 EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
 			struct ibmad_port *srcport)
 {
-	int cancel_state, ret;
+	_Alignas(8) uint8_t umad[PACKET_SIZE] = {0};
+	int cancel_state, saved_errno = errno, agent, error;
 
 	if (!rpc || !srcport) {
 		failure_refuse(rpc ? rpc->mgtclass : 0, EINVAL);
 		return -1;
 	}
+	/* the thread is not cancelled in a report either */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	ret = send_uncancelled(rpc, dport, rmpp, data, srcport);
+	agent = handle_agent(&srcport->handle, rpc->mgtclass & 0xff);
+	if (agent < 0) {
+		report_class_debug("mad_send_via", rpc->mgtclass);
+		not_sent(EINVAL);
+		error = EPROTONOSUPPORT;
+	} else if (mad_build_pkt(umad, rpc, dport, rmpp, data) < 0) {
+		error = errno;
+	} else {
+		error = send_packet(srcport, rpc, umad, agent);
+	}
+	if (error)
+		failure_refuse(rpc->mgtclass, error);
 	pthread_setcancelstate(cancel_state, NULL);
-	return ret;
+	errno = agent < 0 ? EINVAL : error ? error : saved_errno;
+	return error ? -1 : 0;
 }
