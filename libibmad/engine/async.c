@@ -65,8 +65,6 @@ void engine_wake(struct mad_async *engine)
 
 /* --- entering and leaving ------------------------------------------------------- */
 
-static void cancel_operations(struct mad_async *engine);
-
 int engine_enter(struct mad_async *engine, int *cancel_state)
 {
 	int ret = port_enter(engine->port, cancel_state);
@@ -81,7 +79,7 @@ int engine_enter(struct mad_async *engine, int *cancel_state)
 		 */
 		engine->forks = engine->port->forks;
 		engine->thread = ENGINE_FREE;
-		cancel_operations(engine);
+		engine_cancel(engine, MAD_ASYNC_ALL);
 	}
 	return 0;
 }
@@ -115,15 +113,17 @@ void engine_report_class_unlocking(struct mad_async *engine, const char *call, i
 
 /* --- timers --------------------------------------------------------------------- */
 
-static void find_next_timer(struct mad_async *engine)
+int64_t engine_timer_at(const struct mad_async *engine)
 {
-	engine->timer_at = NEVER;
+	int64_t next = NEVER;
+
 	list_for_each (entry, &engine->timers) {
 		int64_t at = list_entry(entry, struct engine_timer, all)->at;
 
-		if (at < engine->timer_at)
-			engine->timer_at = at;
+		if (at < next)
+			next = at;
 	}
+	return next;
 }
 
 void engine_timer_add(struct mad_async *engine, struct engine_timer *timer)
@@ -132,16 +132,9 @@ void engine_timer_add(struct mad_async *engine, struct engine_timer *timer)
 	timer->at = NEVER;
 }
 
-void engine_timer_remove(struct mad_async *engine, struct engine_timer *timer)
-{
-	list_remove(&timer->all);
-	find_next_timer(engine);
-}
-
 void engine_timer_set(struct mad_async *engine, struct engine_timer *timer, int64_t at)
 {
 	timer->at = at;
-	find_next_timer(engine);
 	/* the thread sleeps until the timer that was the next one before this call */
 	if (at != NEVER)
 		engine_wake(engine);
@@ -217,12 +210,6 @@ static bool cancel_operation(struct mad_async *engine, struct engine_operation *
 	return true;
 }
 
-static void cancel_operations(struct mad_async *engine)
-{
-	list_for_each (entry, &engine->operations)
-		cancel_operation(engine, list_entry(entry, struct engine_operation, all));
-}
-
 /* --- requests ------------------------------------------------------------------- */
 
 /* urgent: the request is sent before all that are queued. */
@@ -274,6 +261,23 @@ int engine_submit_unlocking(struct mad_async *engine, enum public_call call,
 				false);
 }
 
+int engine_read_port_unlocking(struct mad_async *engine, enum public_call call,
+			       unsigned attribute, uint64_t m_key, int timeout_ms,
+			       mad_async_fn *callback, void *arg, uint64_t *id)
+{
+	const ib_rpc_t rpc = {
+		.mgtclass = IB_SMI_DIRECT_CLASS,
+		.method = IB_MAD_METHOD_GET,
+		.attr = {.id = attribute},
+		.dataoffs = IB_SMP_DATA_OFFS,
+		.mkey = m_key,
+		.timeout = timeout_ms,
+	};
+	const ib_portid_t self = {0};
+
+	return submit_unlocking(engine, call, &rpc, &self, NULL, 0, callback, arg, id, true);
+}
+
 EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 			    const ib_portid_t *dport, const void *payload, size_t size,
 			    mad_async_fn *callback, void *arg, uint64_t *id)
@@ -309,27 +313,24 @@ static bool cancel_request(struct mad_async *engine, struct request *request)
 
 int engine_cancel(struct mad_async *engine, uint64_t id)
 {
+	bool all = id == MAD_ASYNC_ALL, cancelled = false;
 	struct request *request;
 	uint32_t place = 0;
 
-	if (id == MAD_ASYNC_ALL) {
-		cancel_operations(engine);
-		while (engine->open && (request = pool_next(&engine->pool, &place)))
-			cancel_request(engine, request);
-		return 0;
-	}
-	if (id & OPERATION) {
+	if (id & OPERATION) /* MAD_ASYNC_ALL has it, too */
 		list_for_each (entry, &engine->operations) {
 			struct engine_operation *operation =
 				list_entry(entry, struct engine_operation, all);
 
-			if (operation->id == id)
-				return cancel_operation(engine, operation) ? 0 : -ENOENT;
+			if (all || operation->id == id)
+				cancelled |= cancel_operation(engine, operation);
 		}
-		return -ENOENT;
-	}
-	request = pool_find(&engine->pool, id);
-	return request && cancel_request(engine, request) ? 0 : -ENOENT;
+	if (all)
+		while (engine->open && (request = pool_next(&engine->pool, &place)))
+			cancel_request(engine, request);
+	else if ((request = pool_find(&engine->pool, id)))
+		cancelled = cancel_request(engine, request);
+	return all || cancelled ? 0 : -ENOENT;
 }
 
 EXPORT int mad_async_get(struct mad_async *async, const ib_portid_t *dport, unsigned attribute,
@@ -414,23 +415,6 @@ static void local_port_was_read(struct mad_async *engine, const struct mad_reply
 	}
 }
 
-static void read_local_port_unlocking(struct limits *limits, int64_t now)
-{
-	const ib_rpc_t rpc = {
-		.mgtclass = IB_SMI_DIRECT_CLASS,
-		.method = IB_MAD_METHOD_GET,
-		.attr = {.id = IB_ATTR_PORT_INFO},
-		.dataoffs = IB_SMP_DATA_OFFS,
-		.mkey = limits->m_key,
-	};
-	const ib_portid_t self = {0};
-
-	limits->read_at = now + READ_US;
-	/* urgent: without a link, the other requests fill the window */
-	submit_unlocking(limits->engine, CALL_ASYNC_SUBMIT, &rpc, &self, NULL, 0,
-			 local_port_was_read, limits, &limits->read_id, true);
-}
-
 static int64_t next_tick(const struct limits *limits, int64_t now)
 {
 	int64_t next = now + TICK_US;
@@ -451,8 +435,12 @@ static void check_limits(struct engine_timer *timer)
 	/* the requests of a port that is gone complete at once, so that no limit is needed */
 	if (!limits->engine->port->error)
 		engine_timer_set(limits->engine, timer, next_tick(limits, now));
-	if (!limits->error && !limits->is_local && !limits->read_id && now >= limits->read_at)
-		read_local_port_unlocking(limits, now);
+	if (!limits->error && !limits->is_local && !limits->read_id && now >= limits->read_at) {
+		limits->read_at = now + READ_US;
+		engine_read_port_unlocking(limits->engine, CALL_ASYNC_SUBMIT, IB_ATTR_PORT_INFO,
+					   limits->m_key, 0, local_port_was_read, limits,
+					   &limits->read_id);
+	}
 	engine_leave(limits->engine, cancel_state);
 	if (limits->error)
 		limits->reached(limits, limits->error);
@@ -484,7 +472,7 @@ void limits_end(struct limits *limits)
 	int cancel_state = engine_enter_again(engine);
 	struct request *request = pool_find(&engine->pool, limits->read_id);
 
-	engine_timer_remove(engine, &limits->timer);
+	list_remove(&limits->timer.all);
 	if (request) {
 		request->arg = NULL;
 		cancel_request(engine, request);
@@ -501,53 +489,47 @@ int limits_ends_all(int error)
 
 /* --- life ----------------------------------------------------------------------- */
 
-static void init_engine(struct mad_async *engine, struct ibmad_port *port)
-{
-	*engine = (struct mad_async){
-		.port = port,
-		.forks = port->forks,
-		.timer_at = NEVER,
-		.dropped_before = port->dropped,
-		.mismatched_before = port->mismatched,
-	};
-	source_init(&engine->source, TURN);
-	pool_init(&engine->pool, sizeof(struct request));
-	list_init(&engine->operations);
-	list_init(&engine->timers);
-	list_init(&engine->completed);
-	list_init(&engine->arrived);
-	list_init(&engine->refused);
-	list_init(&engine->ended);
-	list_init(&engine->calls);
-	clock_cond_init(&engine->changed);
-	alarm_init(&engine->alarm);
-	list_add_last(&port->engines, &engine->all);
-}
-
 EXPORT struct mad_async *mad_async_create(struct ibmad_port *port)
 {
-	struct mad_async *engine = NULL;
-	int cancel_state, error = EINVAL;
+	struct mad_async *engine;
+	int cancel_state, error;
 	struct list *retired;
 
-	if (port)
-		error = -port_enter(port, &cancel_state);
-	if (!error) {
-		/*
-		 * The memory of a freed engine is not freed before the port, because another
-		 * thread may still be in engine_enter() for it.
-		 */
-		retired = list_pop(&port->retired);
-		engine = retired ? list_entry(retired, struct mad_async, all)
-				 : malloc(sizeof(struct mad_async));
-		if (engine)
-			init_engine(engine, port);
-		else
-			error = ENOMEM;
-		port_leave(port, cancel_state);
+	error = port ? port_enter(port, &cancel_state) : -EINVAL;
+	if (error) {
+		failure_refuse_call(MAD_FAILURE_OTHER, 0, -error);
+		return NULL;
 	}
-	if (error)
-		failure_refuse_call(MAD_FAILURE_OTHER, 0, error);
+	/*
+	 * The memory of a freed engine is not freed before the port, because another thread may
+	 * still be in engine_enter() for it.
+	 */
+	retired = list_pop(&port->retired);
+	engine = retired ? list_entry(retired, struct mad_async, all)
+			 : malloc(sizeof(struct mad_async));
+	if (engine) {
+		*engine = (struct mad_async){
+			.port = port,
+			.forks = port->forks,
+			.dropped_before = port->dropped,
+			.mismatched_before = port->mismatched,
+		};
+		source_init(&engine->source, TURN);
+		pool_init(&engine->pool, sizeof(struct request));
+		list_init(&engine->operations);
+		list_init(&engine->timers);
+		list_init(&engine->completed);
+		list_init(&engine->arrived);
+		list_init(&engine->refused);
+		list_init(&engine->ended);
+		list_init(&engine->calls);
+		clock_cond_init(&engine->changed);
+		alarm_init(&engine->alarm);
+		list_add_last(&port->engines, &engine->all);
+	}
+	port_leave(port, cancel_state);
+	if (!engine)
+		failure_refuse_call(MAD_FAILURE_OTHER, 0, ENOMEM);
 	return engine;
 }
 

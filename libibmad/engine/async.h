@@ -76,7 +76,6 @@ struct mad_async {
 	uint32_t begun;         /* operations since the engine was made */
 	struct list operations; /* that have not ended */
 	struct list timers;     /* struct engine_timer */
-	int64_t timer_at;       /* the next of them; NEVER */
 	unsigned open;          /* requests that were not called back */
 	unsigned queued;        /* requests that were neither sent nor called back */
 	unsigned servers;       /* servers that had no last callback */
@@ -151,6 +150,13 @@ void engine_report_class_unlocking(struct mad_async *engine, const char *call, i
 int engine_submit_unlocking(struct mad_async *engine, enum public_call call,
 			    const ib_rpc_t *rpc, const ib_portid_t *dport, const void *payload,
 			    size_t size, mad_async_fn *callback, void *arg, uint64_t *id);
+/*
+ * The same for a Get of an attribute of the local port by SMP. It is sent before all that are
+ * queued: without a link, the other requests fill the window. timeout_ms 0: the port's.
+ */
+int engine_read_port_unlocking(struct mad_async *engine, enum public_call call,
+			       unsigned attribute, uint64_t m_key, int timeout_ms,
+			       mad_async_fn *callback, void *arg, uint64_t *id);
 /* mad_async_cancel(): 0 or -ENOENT. A request's number is engine_submit_unlocking()'s. */
 int engine_cancel(struct mad_async *engine, uint64_t id);
 
@@ -173,8 +179,9 @@ bool engine_operation_is_cancelled(struct mad_async *engine,
 				   const struct engine_operation *operation);
 
 void engine_timer_add(struct mad_async *engine, struct engine_timer *timer);
-void engine_timer_remove(struct mad_async *engine, struct engine_timer *timer);
 void engine_timer_set(struct mad_async *engine, struct engine_timer *timer, int64_t at);
+/* When the next of them is due; NEVER. */
+int64_t engine_timer_at(const struct mad_async *engine);
 
 /* --- limits of operations: async.c ------------------------------------------------ */
 

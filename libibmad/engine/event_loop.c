@@ -223,7 +223,7 @@ static void call_timers_unlocking(struct mad_async *engine)
 	struct engine_timer *timer;
 	int64_t now;
 
-	if (engine->timer_at == NEVER)
+	if (engine_timer_at(engine) == NEVER)
 		return;
 	now = clock_us();
 	for (unsigned i = 0;
@@ -308,7 +308,7 @@ static int run_unlocking(struct mad_async *engine, int64_t end)
 		if (waited && end != NEVER && clock_us() >= end)
 			return -ETIMEDOUT;
 		if (!engine_has_work(engine)) {
-			int64_t next = engine->timer_at, now = clock_us();
+			int64_t next = engine_timer_at(engine), now = clock_us();
 
 			/* a timer that is due could not be handled yet */
 			if (next <= now || (engine->port->error && next != NEVER))

@@ -259,12 +259,14 @@ static void tell_loop(struct ibmad_port *port, struct mad_async *engine, int64_t
 	bool work = false;
 
 	if (engine->thread == ENGINE_FREE) {
+		int64_t timer_at = engine_timer_at(engine);
+
 		work = engine_has_work(engine);
 		/* each timer that is set is due */
 		if (port->error)
-			work |= engine_is_idle(engine) || engine->timer_at != NEVER;
-		if (engine->timer_at < next)
-			next = engine->timer_at;
+			work |= engine_is_idle(engine) || timer_at != NEVER;
+		if (timer_at < next)
+			next = timer_at;
 	}
 	if (!port->has_descriptor && (engine->open || engine->servers) && !port->error) {
 		int64_t look = clock_us() + LOOP_RETURN_US;

@@ -16,8 +16,8 @@ int timeout_ms_of(struct mad_async *async)
 	if (ms)
 		return ms;
 	next = port_next(async->port);
-	if (async->timer_at < next)
-		next = async->timer_at;
+	if (engine_timer_at(async) < next)
+		next = engine_timer_at(async);
 	if (engine_has_work(async))
 		ms = 0;
 	else if (async->port->error && engine_is_idle(async))
