@@ -31,7 +31,7 @@ bool engine_is_processor(const struct mad_async *engine)
 
 bool engine_is_idle(const struct mad_async *engine)
 {
-	if (engine->open || engine->calling || !list_is_empty(&engine->calls))
+	if (engine_has_requests(engine) || engine->calling || !list_is_empty(&engine->calls))
 		return false;
 	return engine->ending || (!engine->servers && !engine->registrations);
 }
@@ -67,7 +67,7 @@ void engine_wake(struct mad_async *engine)
 
 int engine_enter(struct mad_async *engine, int *cancel_state)
 {
-	int ret = port_enter(engine->port, cancel_state);
+	int ret = engine ? port_enter(engine->port, cancel_state) : -EINVAL;
 
 	if (ret)
 		return ret;
@@ -243,7 +243,6 @@ static int submit_unlocking(struct mad_async *engine, enum public_call call,
 	request->arg = arg;
 	if (id)
 		*id = pool_id(&request->entry);
-	engine->open++;
 	engine->queued++;
 	engine->stats.submitted++;
 	port->open++;
@@ -326,7 +325,7 @@ int engine_cancel(struct mad_async *engine, uint64_t id)
 				cancelled |= cancel_operation(engine, operation);
 		}
 	if (all)
-		while (engine->open && (request = pool_next(&engine->pool, &place)))
+		while ((request = pool_next(&engine->pool, &place)))
 			cancel_request(engine, request);
 	else if ((request = pool_find(&engine->pool, id)))
 		cancelled = cancel_request(engine, request);
@@ -368,8 +367,6 @@ EXPORT int mad_async_cancel(struct mad_async *async, uint64_t id)
 {
 	int cancel_state, ret;
 
-	if (!async)
-		return failure_of_call(0, -EINVAL);
 	ret = engine_enter(async, &cancel_state);
 	if (ret)
 		return failure_of_call(0, ret);
@@ -559,11 +556,9 @@ EXPORT void mad_async_free(struct mad_async *async)
 	struct list *first;
 	int cancel_state;
 
-	if (!async)
-		return;
-	port = async->port;
 	if (engine_enter(async, &cancel_state))
 		return;
+	port = async->port;
 	/* after a fork in a callback, the child runs the callback, but no thread processes */
 	if (engine_is_processor(async) || (async->thread == ENGINE_FREE && async->calling)) {
 		engine_leave(async, cancel_state); /* a callback still needs the engine */

@@ -76,7 +76,6 @@ struct mad_async {
 	uint32_t begun;         /* operations since the engine was made */
 	struct list operations; /* that have not ended */
 	struct list timers;     /* struct engine_timer */
-	unsigned open;          /* requests that were not called back */
 	unsigned queued;        /* requests that were neither sent nor called back */
 	unsigned servers;       /* servers that had no last callback */
 	unsigned registrations; /* at the SA, that have not ended */
@@ -109,6 +108,12 @@ struct mad_async {
 	uint64_t mismatched_before;
 };
 
+/* Whether requests were not called back. */
+static inline bool engine_has_requests(const struct mad_async *engine)
+{
+	return engine->stats.submitted != engine->stats.completed;
+}
+
 /* The engine of a request; NULL: it is a blocking call's. */
 static inline struct mad_async *engine_of(const struct ibmad_port *port,
 					  const struct request *request)
@@ -130,7 +135,7 @@ bool engine_has_work(const struct mad_async *engine);
 /* It has work: wakes the thread in mad_async_wait(), or the one that frees it. */
 void engine_wake(struct mad_async *engine);
 
-/* As port_enter() and port_leave(). The engine is not freed in between. */
+/* As port_enter() and port_leave(); NULL: -EINVAL. The engine is not freed in between. */
 int engine_enter(struct mad_async *engine, int *cancel_state);
 /* The same in a callback, which cannot fail. Returns cancel_state for engine_leave(). */
 int engine_enter_again(struct mad_async *engine);

@@ -96,8 +96,6 @@ EXPORT int mad_async_poll_fd(struct mad_async *async)
 	struct ibmad_port *port;
 	int cancel_state, fd;
 
-	if (!async)
-		return failure_of_call(0, -EINVAL);
 	fd = engine_enter(async, &cancel_state);
 	if (fd)
 		return failure_of_call(0, fd);
@@ -175,7 +173,6 @@ int engine_call_requests_unlocking(struct mad_async *engine)
 		call_back(engine, request, callback);
 		engine_callback_end(engine);
 		pool_put(&engine->pool, request);
-		engine->open--;
 		port->open--;
 		count++;
 	}
@@ -269,8 +266,6 @@ EXPORT int mad_async_process(struct mad_async *async)
 {
 	int cancel_state, count = 0, ret;
 
-	if (!async)
-		return failure_of_call(0, -EINVAL);
 	ret = engine_enter(async, &cancel_state);
 	if (ret)
 		return failure_of_call(0, ret);
@@ -354,8 +349,6 @@ EXPORT int mad_async_wait(struct mad_async *async, int timeout_ms)
 	int64_t end = timeout_ms < 0 ? NEVER : clock_us() + timeout_ms * INT64_C(1000);
 	int cancel_state, ret;
 
-	if (!async)
-		return failure_of_call(0, -EINVAL);
 	ret = engine_enter(async, &cancel_state);
 	if (ret)
 		return failure_of_call(0, ret);

@@ -268,7 +268,8 @@ static void tell_loop(struct ibmad_port *port, struct mad_async *engine, int64_t
 		if (timer_at < next)
 			next = timer_at;
 	}
-	if (!port->has_descriptor && (engine->open || engine->servers) && !port->error) {
+	if (!port->has_descriptor && (engine_has_requests(engine) || engine->servers) &&
+	    !port->error) {
 		int64_t look = clock_us() + LOOP_RETURN_US;
 
 		if (look < next)
