@@ -213,10 +213,10 @@ static bool cancel_operation(struct mad_async *engine, struct engine_operation *
 /* --- requests ------------------------------------------------------------------- */
 
 /* urgent: the request is sent before all that are queued. */
-static int submit_unlocking(struct mad_async *engine, enum public_call call,
-			    const ib_rpc_t *rpc, const ib_portid_t *dport, const void *payload,
-			    size_t size, mad_async_fn *callback, void *arg, uint64_t *id,
-			    bool urgent)
+static int submit_request_unlocking(struct mad_async *engine, enum public_call call,
+				    const ib_rpc_t *rpc, const ib_portid_t *dport,
+				    const void *payload, size_t size, mad_async_fn *callback,
+				    void *arg, uint64_t *id, bool urgent)
 {
 	struct ibmad_port *port = engine->port;
 	struct request_settings settings = options_for_request(port, rpc->mgtclass & 0xff);
@@ -256,8 +256,8 @@ int engine_submit_unlocking(struct mad_async *engine, enum public_call call,
 			    const ib_rpc_t *rpc, const ib_portid_t *dport, const void *payload,
 			    size_t size, mad_async_fn *callback, void *arg, uint64_t *id)
 {
-	return submit_unlocking(engine, call, rpc, dport, payload, size, callback, arg, id,
-				false);
+	return submit_request_unlocking(engine, call, rpc, dport, payload, size, callback, arg,
+					id, false);
 }
 
 int engine_read_port_unlocking(struct mad_async *engine, enum public_call call,
@@ -274,7 +274,8 @@ int engine_read_port_unlocking(struct mad_async *engine, enum public_call call,
 	};
 	const ib_portid_t self = {0};
 
-	return submit_unlocking(engine, call, &rpc, &self, NULL, 0, callback, arg, id, true);
+	return submit_request_unlocking(engine, call, &rpc, &self, NULL, 0, callback, arg, id,
+					true);
 }
 
 EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
@@ -288,8 +289,8 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 	ret = engine_enter(async, &cancel_state);
 	if (ret)
 		return failure_of_call(rpc->mgtclass, ret);
-	ret = submit_unlocking(async, CALL_ASYNC_SUBMIT, rpc, dport, payload, size, callback,
-			       arg, id, false);
+	ret = submit_request_unlocking(async, CALL_ASYNC_SUBMIT, rpc, dport, payload, size,
+				       callback, arg, id, false);
 	if (ret) { /* reported before the thread may be cancelled again */
 		port_unlock(async->port);
 		if (ret == -EPROTONOSUPPORT)

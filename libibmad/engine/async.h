@@ -125,7 +125,10 @@ static inline struct mad_async *engine_of(const struct ibmad_port *port,
 
 /* Whether this thread calls back for the engine. */
 bool engine_is_processor(const struct mad_async *engine);
-/* Whether no callback is to come; if the engine is being freed, but that of a server. */
+/*
+ * Whether no callback is to come. Servers and registrations of an engine that is freed do not
+ * count: they end after the requests.
+ */
 bool engine_is_idle(const struct mad_async *engine);
 /* Whether mad_async_wait() is to return. No callback begins then. */
 bool engine_is_stopped(const struct mad_async *engine);

@@ -22,12 +22,11 @@ void alarm_init(struct alarm *alarm)
 
 void alarm_close(struct alarm *alarm)
 {
-	if (alarm->poll_fd >= 0)
-		close(alarm->poll_fd);
-	if (alarm->timer_fd >= 0)
-		close(alarm->timer_fd);
-	if (alarm->work_fd >= 0)
-		close(alarm->work_fd);
+	const int fds[] = {alarm->poll_fd, alarm->timer_fd, alarm->work_fd};
+
+	for (unsigned i = 0; i < 3; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 	alarm_init(alarm);
 }
 
@@ -129,7 +128,8 @@ void engine_callback_end(struct mad_async *engine)
 	engine->calling--;
 }
 
-static void call_back(struct mad_async *engine, struct request *request, mad_async_fn *callback)
+static void call_back_request(struct mad_async *engine, struct request *request,
+			      mad_async_fn *callback)
 {
 	struct mad_reply reply = {
 		.error = -request->error,
@@ -170,7 +170,7 @@ int engine_call_requests_unlocking(struct mad_async *engine)
 		engine->queued -= !request->transmissions.count;
 		request->callback = NULL;
 		engine_callback_begin_unlocking(engine);
-		call_back(engine, request, callback);
+		call_back_request(engine, request, callback);
 		engine_callback_end(engine);
 		pool_put(&engine->pool, request);
 		port->open--;
@@ -289,7 +289,7 @@ EXPORT int mad_async_process(struct mad_async *async)
 }
 
 /* Calls back and waits until the engine is idle; the number of callbacks, or an error. */
-static int run_unlocking(struct mad_async *engine, int64_t end)
+static int run_engine_unlocking(struct mad_async *engine, int64_t end)
 {
 	bool waited = false;
 	int count = 0;
@@ -316,7 +316,7 @@ static int run_unlocking(struct mad_async *engine, int64_t end)
 	return -EINTR;
 }
 
-static int wait_unlocking(struct mad_async *engine, int64_t end)
+static int wait_for_engine_unlocking(struct mad_async *engine, int64_t end)
 {
 	/* read before waiting: a stop ends the waits of all threads */
 	unsigned stops = engine->stops_heeded;
@@ -335,7 +335,7 @@ static int wait_unlocking(struct mad_async *engine, int64_t end)
 		engine_begin_processing(engine, ENGINE_WAITED);
 		engine->stops_before = stops;
 		waiter_begin(engine->port, &engine->waiter, WAIT_FOR_ENGINE);
-		ret = run_unlocking(engine, end);
+		ret = run_engine_unlocking(engine, end);
 		waiter_end(engine->port, &engine->waiter);
 		engine_end_processing(engine);
 	}
@@ -352,7 +352,7 @@ EXPORT int mad_async_wait(struct mad_async *async, int timeout_ms)
 	ret = engine_enter(async, &cancel_state);
 	if (ret)
 		return failure_of_call(0, ret);
-	ret = engine_is_processor(async) ? -EDEADLK : wait_unlocking(async, end);
+	ret = engine_is_processor(async) ? -EDEADLK : wait_for_engine_unlocking(async, end);
 	engine_leave(async, cancel_state);
 	return failure_of_call(0, ret);
 }

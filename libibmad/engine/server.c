@@ -20,7 +20,6 @@
 
 #define LIMIT_DEFAULT      1024
 #define LIMIT_MAX          65536
-#define METHODS            128
 #define COMMON_HEADER_SIZE 24
 #define DATA_OFFSET_MAX    192
 /* The requests of a server at most, in bytes. */
@@ -57,8 +56,7 @@ struct mad_server {
 };
 
 struct held_request {
-	struct mad_request request; /* first */
-	struct mad_server *server;
+	struct mad_request request;
 	struct list queue;  /* in the engine's */
 	struct list bucket; /* in the server's */
 	_Alignas(8) uint8_t umad[];
@@ -114,8 +112,8 @@ static bool is_known(struct mad_server *server, const struct ib_user_mad *header
 }
 
 /* A copy of the first "length" bytes of a message; in no list. */
-static struct held_request *new_request(struct mad_server *server, const uint8_t *umad,
-					size_t length)
+static struct held_request *held_request_new(struct mad_server *server, const uint8_t *umad,
+					     size_t length)
 {
 	size_t size = umad_size() + length, room = size < PACKET_SIZE ? PACKET_SIZE : size;
 	struct held_request *held = calloc(1, sizeof(*held) + room);
@@ -126,7 +124,6 @@ static struct held_request *new_request(struct mad_server *server, const uint8_t
 	if (!held)
 		return NULL;
 	memcpy(held->umad, umad, size);
-	held->server = server;
 	from = umad_get_mad_addr(held->umad);
 	mad = umad_get_mad(held->umad);
 	request = &held->request;
@@ -156,7 +153,7 @@ static struct held_request *new_request(struct mad_server *server, const uint8_t
 /* Frees a request that is neither queued nor held any more. */
 static void held_request_free(struct held_request *held)
 {
-	struct mad_server *server = held->server;
+	struct mad_server *server = held->request.server;
 
 	list_remove(&held->bucket);
 	server->open--;
@@ -179,7 +176,7 @@ static void server_close(struct mad_server *server)
 				list_entry(entry, struct held_request, queue);
 
 			next = entry->next;
-			if (held->server != server)
+			if (held->request.server != server)
 				continue;
 			list_remove(entry);
 			if (queues[i] == &server->engine->arrived) {
@@ -231,7 +228,8 @@ static void refuse_request(struct mad_server *server, const uint8_t *umad, size_
 	struct held_request *held = NULL;
 
 	if (can_be_busy(mad[3]) && server->refused < REFUSED_MAX)
-		held = new_request(server, umad, length < IB_MAD_SIZE ? length : IB_MAD_SIZE);
+		held = held_request_new(server, umad,
+					length < IB_MAD_SIZE ? length : IB_MAD_SIZE);
 	if (!held) {
 		server->stats.dropped++;
 		return;
@@ -242,7 +240,7 @@ static void refuse_request(struct mad_server *server, const uint8_t *umad, size_
 
 static void keep_request(struct mad_server *server, const uint8_t *umad, size_t length)
 {
-	struct held_request *held = new_request(server, umad, length);
+	struct held_request *held = held_request_new(server, umad, length);
 
 	if (!held) {
 		server->stats.dropped++;
@@ -302,7 +300,7 @@ static unsigned data_offset_of(const struct mad_server_options *options)
 	return IB_SMP_DATA_OFFS;
 }
 
-static bool are_valid(const struct mad_server_options *options)
+static bool are_server_options(const struct mad_server_options *options)
 {
 	int mgmt_class = options->mgmt_class;
 	bool has_oui = mad_is_vendor_range2(mgmt_class);
@@ -329,18 +327,18 @@ static bool are_valid(const struct mad_server_options *options)
 /* Registers the agent: its ID, or a negative errno. */
 static int register_agent(const struct handle *handle, const struct mad_server_options *options)
 {
-	long mask[16 / sizeof(long)] = {0};
+	long mask[16 / sizeof(long)];
 	int agent;
 
-	for (unsigned i = 0; i < METHODS; i++)
-		if (options->methods[i / 64] >> i % 64 & 1)
-			mask[i / (8 * sizeof(long))] |= (long)(1UL << i % (8 * sizeof(long)));
+	for (unsigned i = 0; i < 16 / sizeof(long); i++)
+		mask[i] = (long)(options->methods[i * sizeof(long) / 8] >>
+				 i * sizeof(long) * 8 % 64);
 	errno = 0;
 	agent = handle_register(handle, options->mgmt_class, (uint8_t)options->rmpp_version,
 				mask, options->oui);
 	if (agent >= 0)
 		return agent;
-	/* are_valid() has checked all other causes of EINVAL in the kernel */
+	/* are_server_options() has checked all other causes of EINVAL in the kernel */
 	if (errno == EINVAL)
 		return -EADDRINUSE;
 	return errno == EPIPE ? -ENODEV : errno ? -errno : -EIO;
@@ -352,7 +350,7 @@ EXPORT int mad_server_start(struct mad_async *async, const struct mad_server_opt
 	struct mad_server *started;
 	int cancel_state, ret;
 
-	if (!async || !options || !callback || !server || !are_valid(options))
+	if (!async || !options || !callback || !server || !are_server_options(options))
 		return failure_of_call(0, -EINVAL);
 	started = calloc(1, sizeof(*started));
 	if (!started)
@@ -462,7 +460,7 @@ EXPORT int mad_server_get_stats(struct mad_server *server, struct mad_server_sta
 
 /* --- callbacks ------------------------------------------------------------------ */
 
-static void call_last_unlocking(struct mad_async *engine, struct mad_server *server)
+static void call_server_last_unlocking(struct mad_async *engine, struct mad_server *server)
 {
 	unregister_unlocking(server);
 	engine_callback_begin_unlocking(engine);
@@ -486,11 +484,12 @@ int servers_call_unlocking(struct mad_async *engine)
 			first = list_pop(&engine->ended);
 			if (!first)
 				break;
-			call_last_unlocking(engine, list_entry(first, struct mad_server, last));
+			call_server_last_unlocking(engine,
+						   list_entry(first, struct mad_server, last));
 			continue;
 		}
 		held = list_entry(first, struct held_request, queue);
-		server = held->server;
+		server = held->request.server;
 		server->stats.queued--;
 		server->users++;
 		engine_callback_begin_unlocking(engine);
@@ -511,7 +510,7 @@ void servers_end_unlocking(struct mad_async *engine)
 		if (server_at(entry)->engine == engine)
 			server_end(server_at(entry), -ECANCELED);
 	while ((first = list_pop(&engine->ended)))
-		call_last_unlocking(engine, list_entry(first, struct mad_server, last));
+		call_server_last_unlocking(engine, list_entry(first, struct mad_server, last));
 }
 
 /* --- responses ------------------------------------------------------------------ */
@@ -541,7 +540,7 @@ void servers_refuse_unlocking(struct mad_async *engine)
 
 	for (unsigned i = 0; i < BATCH && (first = list_pop(&engine->refused)); i++) {
 		struct held_request *held = list_entry(first, struct held_request, queue);
-		struct mad_server *server = held->server;
+		struct mad_server *server = held->request.server;
 		uint8_t *mad = umad_get_mad(held->umad);
 
 		/* the response is written in place of the request */
@@ -567,7 +566,7 @@ static bool is_table(const struct mad_request *request)
 static void build_response(uint8_t *umad, const struct held_request *held, bool by_rmpp,
 			   unsigned status, const void *data, size_t size)
 {
-	const struct mad_server *server = held->server;
+	const struct mad_server *server = held->request.server;
 	uint8_t *mad = umad_get_mad(umad);
 
 	memcpy(umad, held->umad, umad_size() + (data ? server->data_offset : IB_MAD_SIZE));
@@ -583,7 +582,7 @@ static void build_response(uint8_t *umad, const struct held_request *held, bool 
 
 static void release_request(struct held_request *held)
 {
-	struct mad_server *server = held->server;
+	struct mad_server *server = held->request.server;
 
 	held_request_free(held);
 	server_release(server);
