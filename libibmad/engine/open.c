@@ -8,7 +8,6 @@
 #include "base/export.h"
 #include "base/report.h"
 #include "engine/port.h"
-#include "engine/rpc.h"
 
 #include <infiniband/mad_port.h>
 #include <errno.h>
@@ -431,34 +430,6 @@ EXPORT int mad_respond(void *umad, ib_portid_t *portid, uint32_t rstatus)
 	return mad_respond_via(umad, portid, rstatus, process_port);
 }
 
-/* --- saving a response ---------------------------------------------------------- */
-
-static struct {
-	pthread_mutex_t lock; /* of the members below */
-	void *buffer;         /* NULL: no response is to be saved */
-	size_t size;
-} saving = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void save_response(const uint8_t *mad, size_t length)
-{
-	pthread_mutex_lock(&saving.lock);
-	/* another thread's response may have come first */
-	if (saving.buffer)
-		memcpy(saving.buffer, mad, length < saving.size ? length : saving.size);
-	saving.buffer = NULL;
-	rpc_on_response(NULL);
-	pthread_mutex_unlock(&saving.lock);
-}
-
-EXPORT void madrpc_save_mad(void *madbuf, int len)
-{
-	pthread_mutex_lock(&saving.lock);
-	saving.buffer = len > 0 ? madbuf : NULL;
-	saving.size = len > 0 ? (size_t)len : 0;
-	rpc_on_response(saving.buffer ? save_response : NULL);
-	pthread_mutex_unlock(&saving.lock);
-}
-
 /* --- locking -------------------------------------------------------------------- */
 
 /*
@@ -567,6 +538,7 @@ EXPORT uint8_t *safe_sa_call(void *rcvbuf, ib_portid_t *portid, ib_sa_call_t *sa
 {
 	int cancel_state = lock_gate();
 	uint8_t *response = sa_rpc_call(process_port, rcvbuf, portid, sa, timeout);
+
 	unlock_gate(cancel_state);
 	return response;
 }

@@ -2,8 +2,6 @@
 
 /* Blocking requests: a request, and a thread that waits for it. */
 
-#include "engine/rpc.h"
-
 #include "base/export.h"
 #include "base/report.h"
 #include "mad/layout.h"
@@ -12,6 +10,38 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* --- saving a response ---------------------------------------------------------- */
+
+/* Where madrpc_save_mad() has the next response to a blocking request saved. */
+static struct {
+	pthread_mutex_t lock;
+	void *_Atomic buffer; /* NULL: no response is to be saved */
+	size_t size;
+} saving = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+EXPORT void madrpc_save_mad(void *madbuf, int len)
+{
+	pthread_mutex_lock(&saving.lock);
+	saving.buffer = len > 0 ? madbuf : NULL;
+	saving.size = len > 0 ? (size_t)len : 0;
+	pthread_mutex_unlock(&saving.lock);
+}
+
+static void save_response(const uint8_t *mad, size_t length)
+{
+	void *buffer;
+
+	if (!saving.buffer)
+		return;
+	pthread_mutex_lock(&saving.lock);
+	/* another thread's response may have come first */
+	buffer = saving.buffer;
+	if (buffer)
+		memcpy(buffer, mad, length < saving.size ? length : saving.size);
+	saving.buffer = NULL;
+	pthread_mutex_unlock(&saving.lock);
+}
+
 /* --- requests ------------------------------------------------------------------- */
 
 /* Whether the route is wrong, which packet_build() has already reported. */
@@ -19,14 +49,6 @@ static bool is_bad_route(const ib_rpc_t *rpc, const ib_portid_t *dport)
 {
 	return (rpc->mgtclass & 0xff) == IB_SMI_DIRECT_CLASS &&
 	       (dport->drpath.cnt < 0 || dport->drpath.cnt >= IB_SUBNET_PATH_HOPS_MAX);
-}
-
-/* Called for each response to a blocking request; may be NULL. */
-static response_fn *_Atomic response_hook;
-
-void rpc_on_response(response_fn *hook)
-{
-	response_hook = hook;
 }
 
 static void store_failure(const ib_rpc_t *rpc, const struct request *request, int error)
@@ -108,10 +130,9 @@ static int exchange(enum public_call call, const struct ibmad_port *srcport,
 	/* mad_rpc_message() returns its failures, and reports none */
 	const char *reported_as = call == CALL_RPC_MESSAGE ? NULL : public_call_names[call];
 	struct ibmad_port *port = port_of(srcport);
-	response_fn *hook = response_hook;
 	int cancel_state, error;
 
-	/* the hooks of logs and responses must not end the thread either */
+	/* a log hook must not end the thread either */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	settings.by_rmpp = !reported_as && request_is_by_rmpp(rpc);
 	request_init(request, &port->blocking, call);
@@ -123,8 +144,7 @@ static int exchange(enum public_call call, const struct ibmad_port *srcport,
 	} else {
 		if (request_has_response(request)) {
 			rpc->rstatus = request->status;
-			if (hook)
-				hook(request_mad(request), (size_t)request->length);
+			save_response(request_mad(request), (size_t)request->length);
 		}
 		request_debug(request);
 		redirect_report(request->redirect, dport);
