@@ -8,7 +8,9 @@
 #include "mad/layout.h"
 
 #include <infiniband/mad_fields.h>
+#include <infiniband/mad_link.h>
 #include <assert.h>
+#include <math.h>
 #include <stddef.h>
 
 /* The place of IB_PC_QP1_DROP_F: rdma-core gives this field the place of VL15Dropped. */
@@ -317,7 +319,7 @@ uint64_t counter_source_offers(enum counter_source source, uint32_t capability_m
 
 unsigned counter_source_attribute(enum counter_source source)
 {
-	static const uint8_t attributes[ALL_SOURCES] = {
+	static const uint8_t attributes[] = {
 		[SOURCE_EXTENDED] = IB_GSI_PORT_COUNTERS_EXT,
 		[SOURCE_BASIC] = IB_GSI_PORT_COUNTERS,
 		[SOURCE_RCV_DETAILS] = IB_GSI_PORT_RCV_ERROR_DETAILS,
@@ -328,6 +330,7 @@ unsigned counter_source_attribute(enum counter_source source)
 		[SOURCE_VL_DATA] = IB_GSI_PORT_PORT_VL_OP_DATA,
 		[SOURCE_VL_XMIT_WAIT] = IB_GSI_PORT_PORT_VL_XMIT_WAIT_COUNTERS,
 		[SOURCE_TICK] = IB_GSI_PORT_SAMPLES_CONTROL,
+		[SOURCE_CLASS_PORT_INFO] = CLASS_PORT_INFO,
 	};
 
 	return attributes[source];
@@ -477,4 +480,50 @@ EXPORT uint64_t mad_counters_value(const struct mad_counters *counters, unsigned
 	    counters->size < rows[counter].offset + sizeof(uint64_t))
 		return 0;
 	return counter_value(counters, counter);
+}
+
+/* --- lanes, VLs and the tick of PortXmitWait --- */
+
+#define DATA_UNIT 4 /* bytes of PortVLOpData */
+
+static uint32_t read_nth(const uint8_t *data, enum MAD_FIELDS first, unsigned number)
+{
+	return (uint32_t)mad_read_field(data, 0, first + number);
+}
+
+void details_read(enum counter_source source, const uint8_t *data,
+		  struct mad_counters_details *details)
+{
+	details->present |= 1U << (source - COUNTER_SOURCES);
+	for (unsigned i = 0; source == SOURCE_LANES && i < MAD_COUNTERS_LANE_COUNT; i++)
+		details->lanes[i] = (struct mad_lane_counters){
+			.error_detections = read_nth(data, IB_PESC_ERR_DET_CTR_LANE0_F, i),
+			.fec_corrected_blocks =
+				read_nth(data, IB_PESC_FEC_CORR_BLOCK_CTR_LANE0_F, i),
+			.fec_uncorrectable_blocks =
+				read_nth(data, IB_PESC_FEC_UNCORR_BLOCK_CTR_LANE0_F, i),
+		};
+	if (source == SOURCE_TICK)
+		details->tick = (uint8_t)mad_read_field(data, 0, IB_PSC_TICK_F);
+	for (unsigned i = 0; i < MAD_COUNTERS_VL_COUNT; i++) {
+		struct mad_vl_counters *vl = &details->vls[i];
+
+		if (source == SOURCE_VL_PACKETS)
+			vl->rcv_packets = read_nth(data, IB_PC_PORT_VL_OP_PACKETS0_F, i);
+		else if (source == SOURCE_VL_DATA)
+			vl->rcv_bytes = (uint64_t)DATA_UNIT *
+					read_nth(data, IB_PC_PORT_VL_OP_DATA0_F, i);
+		else if (source == SOURCE_VL_XMIT_WAIT)
+			vl->xmit_wait_ticks = read_nth(data, IB_PC_PORT_VL_XMIT_WAIT0_F, i);
+	}
+}
+
+EXPORT double mad_counters_tick_ns(unsigned tick, unsigned speed)
+{
+	static const double symbol_ns[] = {
+		[MAD_SPEED_SDR] = 4, [MAD_SPEED_DDR] = 2, [MAD_SPEED_QDR] = 1};
+
+	if (speed >= sizeof(symbol_ns) / sizeof(*symbol_ns) || !(symbol_ns[speed] > 0))
+		return (double)NAN;
+	return (tick + 1) * symbol_ns[speed];
 }

@@ -25,7 +25,9 @@ enum counter_source {
 	SOURCE_VL_DATA,
 	SOURCE_VL_XMIT_WAIT,
 	SOURCE_TICK,
-	ALL_SOURCES
+	/* what the node has of them */
+	SOURCE_CLASS_PORT_INFO,
+	SOURCE_NONE
 };
 
 /* The counters of a node in the attribute, by its ClassPortInfo. */

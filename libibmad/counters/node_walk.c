@@ -189,9 +189,6 @@ static int begin_memory(struct walk *walk)
 	if (!walk->node->known)
 		return 0;
 	node_learn(walk->memory, abilities);
-	for (unsigned source = 0; source < COUNTER_SOURCES; source++)
-		if (abilities->refused >> source & 1)
-			node_note_refusal(walk->memory, (enum counter_source)source);
 	return 0;
 }
 

@@ -33,7 +33,6 @@ EXPORT struct mad_counters_node *mad_counters_node_create(void)
 		return NULL;
 	}
 	pthread_mutex_init(&node->lock, NULL);
-	list_init(&node->waiting);
 	node->users = 1;
 	return node;
 }
@@ -87,28 +86,20 @@ void node_learn(struct mad_counters_node *node, const struct abilities *abilitie
 	pthread_mutex_lock(&node->lock);
 	node->abilities.capability_mask = abilities->capability_mask;
 	node->abilities.capability_mask2 = abilities->capability_mask2;
+	node->abilities.refused |= abilities->refused;
 	node->known = true;
-	pthread_mutex_unlock(&node->lock);
-}
-
-void node_note_refusal(struct mad_counters_node *node, enum counter_source source)
-{
-	if (!node)
-		return;
-	pthread_mutex_lock(&node->lock);
-	node->abilities.refused |= (uint16_t)(1U << source);
 	pthread_mutex_unlock(&node->lock);
 }
 
 /* --- readings ------------------------------------------------------------------- */
 
-#define ALL_GROUPS ((1U << (ALL_SOURCES - COUNTER_SOURCES)) - 1)
+#define DETAIL_GROUPS (SOURCE_CLASS_PORT_INFO - COUNTER_SOURCES)
 
-static bool is_valid(const struct mad_counters_options *options)
+static bool are_valid(const struct mad_counters_options *options)
 {
 	if (!is_reserved(options->reserved))
 		return false;
-	if (options->details & ~ALL_GROUPS || (options->details && !options->details_to))
+	if (options->details >> DETAIL_GROUPS || (options->details && !options->details_to))
 		return false;
 	return options->timeout_ms >= 0 &&
 	       (!options->counters || options->counters & MAD_COUNTERS_ALL);
@@ -118,69 +109,206 @@ bool reading_is_valid(const ib_portid_t *dport, unsigned port_number,
 		      const struct mad_counters_options *options)
 {
 	return dport && IB_LID_VALID(dport->lid) && port_number <= UINT8_MAX &&
-	       (!options || is_valid(options));
+	       (!options || are_valid(options));
+}
+
+/* Copies the details from the program, whose structure may have another size, or to it. */
+static void copy_details(const struct mad_counters_options *options,
+			 struct mad_counters_details *details, bool to_program)
+{
+	size_t size = options->details_size < sizeof(*details) ? options->details_size
+							       : sizeof(*details);
+
+	if (to_program)
+		memcpy(options->details_to, details, size);
+	else
+		memcpy(details, options->details_to, size);
 }
 
 void reading_init(struct reading *reading, unsigned port_number,
-		  const struct mad_counters_options *options)
+		  const struct mad_counters_options *options, bool resets)
 {
-	*reading = (struct reading){.port = (uint8_t)port_number};
+	*reading = (struct reading){
+		.resets = resets,
+		.counters = {.size = sizeof(reading->counters), .port = (uint8_t)port_number},
+	};
 	if (options)
-		reading->options = (struct reading_options){
-			.counters = options->counters,
-			.node = options->node,
-			.timeout_ms = options->timeout_ms,
-			.basic = options->basic,
-			.details_to = options->details_to,
-			.details_size = options->details_size,
-		};
-	if (options)
-		reading->groups = options->details;
-	if (!reading->options.counters && !reading->groups)
+		reading->options = *options;
+	options = &reading->options;
+	if (!options->counters && !options->details)
 		reading->options.counters = MAD_COUNTERS_DEFAULT;
+	if (resets)
+		reading->options.details = 0;
+	if (options->details && options->details_to) {
+		struct mad_counters_details details = {.port = (uint8_t)port_number};
+
+		memset(options->details_to, 0, options->details_size);
+		copy_details(options, &details, true);
+	}
 }
 
-bool reading_needs_class_port_info(const struct reading *reading)
+/* The requested counters that only this attribute, or a later one, has. */
+static uint64_t wanted_counters(const struct reading *reading, enum counter_source source)
 {
-	return (reading->options.counters && !reading->options.basic) ||
-	       reading->port == MAD_COUNTERS_ALL_PORTS;
+	const struct abilities *abilities = &reading->abilities;
+
+	if ((reading->asked | abilities->refused) >> source & 1 ||
+	    (reading->options.basic && source == SOURCE_EXTENDED))
+		return 0;
+	return counter_source_offers(source, abilities->capability_mask,
+				     abilities->capability_mask2) &
+	       reading->options.counters & ~reading->counters.present;
 }
 
-ib_rpc_t reading_request(const struct reading *reading, unsigned attribute, uint8_t *data)
+enum counter_source reading_next(struct reading *reading, int *error)
 {
-	memset(data, 0, IB_PC_DATA_SZ);
-	if (attribute != CLASS_PORT_INFO)
-		mad_set_field(data, 0, IB_PC_PORT_SELECT_F, reading->port);
-	return (ib_rpc_t){
+	const struct mad_counters_options *options = &reading->options;
+	const struct abilities *abilities = &reading->abilities;
+	bool is_of_all_ports = reading->counters.port == MAD_COUNTERS_ALL_PORTS;
+	bool needs_class_port_info = (options->counters && !options->basic) || is_of_all_ports;
+	unsigned groups = options->details << COUNTER_SOURCES, left;
+
+	*error = 0;
+	if (!reading->asked)
+		reading->is_known = node_recall(options->node, &reading->abilities);
+	if (needs_class_port_info && !reading->is_known)
+		return SOURCE_CLASS_PORT_INFO;
+	if (is_of_all_ports && !(abilities->capability_mask & MAD_PMA_ALL_PORT_SELECT)) {
+		*error = -EOPNOTSUPP;
+		return SOURCE_NONE;
+	}
+	for (unsigned source = 0; source < COUNTER_SOURCES; source++)
+		if (wanted_counters(reading, source))
+			return source;
+	left = groups & ~(unsigned)(reading->asked | abilities->refused);
+	if (left)
+		return (unsigned)__builtin_ctz(left);
+	if (!reading->counters.present && !(groups & ~(unsigned)abilities->refused))
+		*error = -EOPNOTSUPP;
+	return SOURCE_NONE;
+}
+
+static void set_select(uint8_t *data, enum counter_source source, uint64_t select)
+{
+	if (source == SOURCE_SPEEDS) {
+		mad_set_field64(data, 0, IB_PESC_COUNTER_SELECT_F, select);
+		return;
+	}
+	mad_set_field(data, 0, IB_PC_COUNTER_SELECT_F, select & UINT16_MAX);
+	if (source == SOURCE_EXTENDED)
+		mad_set_field(data, 0, IB_PC_EXT_COUNTER_SELECT2_F, (uint32_t)(select >> 16));
+	else if (source == SOURCE_BASIC)
+		mad_set_field(data, 0, IB_PC_COUNTER_SELECT2_F, (uint32_t)(select >> 16));
+}
+
+ib_rpc_t reading_request(const struct reading *reading, enum counter_source source,
+			 uint8_t *data)
+{
+	ib_rpc_t rpc = {
 		.mgtclass = IB_PERFORMANCE_CLASS,
 		.method = IB_MAD_METHOD_GET,
-		.attr.id = attribute,
+		.attr.id = counter_source_attribute(source),
 		.dataoffs = IB_PC_DATA_OFFS,
 		.datasz = IB_PC_DATA_SZ,
 		.timeout = reading->options.timeout_ms,
 	};
+
+	memset(data, 0, IB_PC_DATA_SZ);
+	if (source == SOURCE_CLASS_PORT_INFO)
+		return rpc;
+	mad_set_field(data, 0, IB_PC_PORT_SELECT_F, reading->counters.port);
+	if (reading->resets) {
+		uint64_t wanted = wanted_counters(reading, source);
+
+		rpc.method = IB_MAD_METHOD_SET;
+		set_select(data, source, counter_source_select(source, wanted));
+	}
+	return rpc;
 }
 
-/* Whether the node does not have the attribute. */
-static bool is_refusal(const struct mad_outcome *outcome)
+/* Whether a failed request tells that the node does not have the attribute. */
+static bool is_refused(enum counter_source source, const struct mad_failure *failure)
 {
-	unsigned code = outcome->failure.status >> STATUS_CODE_SHIFT & STATUS_CODE_MASK;
+	unsigned code = failure->status >> STATUS_CODE_SHIFT & STATUS_CODE_MASK;
 
-	return outcome->failure.error == -EIO &&
+	/* each node has PortCounters: an error has another cause */
+	return source != SOURCE_BASIC && failure->error == -EIO &&
 	       (code == BAD_VERSION || code == BAD_METHOD || code == BAD_ATTRIBUTE);
 }
 
-/* Stores the status of a request. Returns its error; -EBADMSG if the response is too short. */
-static int judge(struct reading *reading, const struct mad_outcome *outcome)
+static void take_refusal(struct reading *reading, enum counter_source source)
 {
-	reading->requests++;
-	reading->failure = outcome->failure;
-	if (outcome->failure.error == -EIO)
-		reading->status = outcome->failure.status;
-	if (outcome->failure.error)
-		return outcome->failure.error;
-	return outcome->size < IB_PC_DATA_SZ ? -EBADMSG : 0;
+	struct mad_counters_node *node = reading->options.node;
+
+	if (source == SOURCE_CLASS_PORT_INFO) {
+		/* the node has only PortCounters then */
+		reading->is_known = true;
+		node_learn(node, &reading->abilities);
+		return;
+	}
+	reading->abilities.refused |= (uint16_t)(1U << source);
+	if (node) {
+		pthread_mutex_lock(&node->lock);
+		node->abilities.refused |= (uint16_t)(1U << source);
+		pthread_mutex_unlock(&node->lock);
+	}
 }
+
+int reading_take(struct reading *reading, enum counter_source source, int error,
+		 const uint8_t *data, size_t size)
+{
+	struct mad_counters *counters = &reading->counters;
+	uint64_t wanted = source < COUNTER_SOURCES ? wanted_counters(reading, source) : 0;
+	struct mad_counters_details details = {0};
+
+	reading->asked |= (uint16_t)(1U << source);
+	if (error) {
+		reading->failure = *mad_last_failure();
+		if (is_refused(source, &reading->failure)) {
+			take_refusal(reading, source);
+			return 0;
+		}
+		counters->status = error == -EIO ? reading->failure.status : 0;
+		return error;
+	}
+	if (reading->resets && source != SOURCE_CLASS_PORT_INFO) {
+		counters->present |= wanted;
+		return 0;
+	}
+	if (size < IB_PC_DATA_SZ)
+		return -EBADMSG;
+	if (source == SOURCE_CLASS_PORT_INFO) {
+		reading->abilities.capability_mask =
+			(uint32_t)mad_read_field(data, 0, IB_CPI_CAPMASK_F);
+		reading->abilities.capability_mask2 =
+			(uint32_t)mad_read_field(data, 0, IB_CPI_CAPMASK2_F);
+		reading->is_known = true;
+		node_learn(reading->options.node, &reading->abilities);
+	} else if (source >= COUNTER_SOURCES) {
+		copy_details(&reading->options, &details, false);
+		details_read(source, data, &details);
+		details.time_us = (uint64_t)clock_us();
+		copy_details(&reading->options, &details, true);
+	} else {
+		counters->time_us = (uint64_t)clock_us();
+		counters->response_us[source] = counters->time_us;
+		if (mad_read_field(data, 0, IB_PC_PORT_SELECT_F) != counters->port)
+			counters->odd |= MAD_COUNTERS_ODD_PORT;
+		counter_source_read(source, data, wanted, counters);
+	}
+	return 0;
+}
+
+void reading_complete(struct reading *reading)
+{
+	reading->counters.capability_mask = reading->abilities.capability_mask;
+	reading->counters.capability_mask2 = reading->abilities.capability_mask2;
+	/* the attribute was requested because ClassPortInfo has it */
+	if (reading->abilities.refused & 1U << SOURCE_EXTENDED)
+		reading->counters.odd |= MAD_COUNTERS_ODD_CAPABILITY;
+}
+
+/* --- failures ------------------------------------------------------------------- */
 
 int counters_fail(int error)
 {
@@ -195,123 +323,8 @@ int counters_fail(int error)
 
 int reading_fail(const struct reading *reading, int error)
 {
-	if (error && reading->failure.error == error)
-		failure_store(&reading->failure);
-	else
-		counters_fail(error);
+	if (!error || reading->failure.error != error)
+		return counters_fail(error);
+	failure_store(&reading->failure);
 	return error;
-}
-
-int reading_take_class_port_info(struct reading *reading, const struct mad_outcome *outcome)
-{
-	int error = judge(reading, outcome);
-
-	if (is_refusal(outcome)) {
-		/* the node has only PortCounters then, which each node has */
-		reading->status = 0;
-		return 0;
-	}
-	if (error)
-		return error;
-	reading->abilities.capability_mask =
-		(uint32_t)mad_read_field(outcome->data, 0, IB_CPI_CAPMASK_F);
-	reading->abilities.capability_mask2 =
-		(uint32_t)mad_read_field(outcome->data, 0, IB_CPI_CAPMASK2_F);
-	return 0;
-}
-
-uint64_t reading_wanted(const struct reading *reading, enum counter_source source)
-{
-	const struct abilities *abilities = &reading->abilities;
-
-	if ((reading->asked | abilities->refused) >> source & 1 ||
-	    (reading->options.basic && source == SOURCE_EXTENDED))
-		return 0;
-	return counter_source_offers(source, abilities->capability_mask,
-				     abilities->capability_mask2) &
-	       reading->options.counters & ~reading->present;
-}
-
-int reading_next(const struct reading *reading, int *error)
-{
-	unsigned done = reading->asked | reading->abilities.refused;
-
-	*error = 0;
-	if (reading->port == MAD_COUNTERS_ALL_PORTS &&
-	    !(reading->abilities.capability_mask & MAD_PMA_ALL_PORT_SELECT)) {
-		*error = -EOPNOTSUPP;
-		return -1;
-	}
-	for (int source = 0; source < COUNTER_SOURCES; source++)
-		if (reading_wanted(reading, (enum counter_source)source))
-			return source;
-	for (int source = COUNTER_SOURCES; source < ALL_SOURCES; source++)
-		if (reading->groups >> (source - COUNTER_SOURCES) & 1 && !(done >> source & 1))
-			return source;
-	if (!reading->present && !(reading->details && reading->details->present))
-		*error = -EOPNOTSUPP;
-	return -1;
-}
-
-bool reading_note_refusal(struct reading *reading, enum counter_source source,
-			  const struct mad_outcome *outcome)
-{
-	/* each node has PortCounters: an error has another cause */
-	if (source == SOURCE_BASIC || !is_refusal(outcome))
-		return false;
-	reading->status = 0;
-	reading->abilities.refused |= (uint16_t)(1U << source);
-	node_note_refusal(reading->options.node, source);
-	return true;
-}
-
-int reading_take(struct reading *reading, enum counter_source source,
-		 const struct mad_outcome *outcome)
-{
-	struct mad_counters *counters = reading->counters;
-	uint64_t wanted = 0;
-	int error;
-
-	if (source < COUNTER_SOURCES)
-		wanted = reading_wanted(reading, source);
-	error = judge(reading, outcome);
-	reading->asked |= (uint16_t)(1U << source);
-	if (reading_note_refusal(reading, source, outcome))
-		return 0;
-	if (error)
-		return error;
-	if (source >= COUNTER_SOURCES) {
-		details_read(source, outcome->data, reading->details);
-		reading->details->time_us = (uint64_t)clock_us();
-		return 0;
-	}
-	counters->time_us = (uint64_t)clock_us();
-	counters->response_us[source] = counters->time_us;
-	if (mad_read_field(outcome->data, 0, IB_PC_PORT_SELECT_F) != reading->port)
-		counters->odd |= MAD_COUNTERS_ODD_PORT;
-	counter_source_read(source, outcome->data, wanted, counters);
-	reading->present = counters->present;
-	return 0;
-}
-
-void reading_complete(struct reading *reading)
-{
-	struct mad_counters *counters = reading->counters;
-	size_t size = reading->options.details_size;
-
-	counters->size = sizeof(*counters);
-	counters->port = reading->port;
-	counters->requests = reading->requests;
-	counters->status = reading->status;
-	counters->capability_mask = reading->abilities.capability_mask;
-	counters->capability_mask2 = reading->abilities.capability_mask2;
-	/* the attribute was requested because ClassPortInfo has it */
-	if (reading->abilities.refused & 1U << SOURCE_EXTENDED)
-		counters->odd |= MAD_COUNTERS_ODD_CAPABILITY;
-	if (!reading->details)
-		return;
-	reading->details->port = reading->port;
-	memset(reading->options.details_to, 0, size);
-	memcpy(reading->options.details_to, reading->details,
-	       size < sizeof(*reading->details) ? size : sizeof(*reading->details));
 }
