@@ -22,7 +22,7 @@
  * Memory. mad_fabric_counters_free() frees an object. The results of the calls belong to the
  * object, and are valid until the next call for it. The fabric belongs to the program, which
  * frees it after the next mad_fabric_counters_set_fabric() or after the object. A port takes
- * about 90 bytes while its counters are 0, and about 15 bytes more for each counter that
+ * about 150 bytes while its counters are 0, and about 20 bytes more for each counter that
  * counts. A node takes about 120 bytes.
  *
  * Threads. One thread at a time may use an object. While a reading on an engine is in flight,

@@ -10,16 +10,15 @@
 #include "base/export.h"
 #include "base/report.h"
 #include "base/reserved.h"
-#include "counters/packed_tracker.h"
 #include "engine/timers.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #define DEFAULT_KEEP_S (24 * 60 * 60)
-/* A record is allocated anew if it has more bytes to spare. */
-#define SPARE_BYTES    32
 
 /* --- the object ------------------------------------------------------------------- */
 
@@ -51,7 +50,6 @@ EXPORT struct mad_fabric_counters *mad_fabric_counters_create(
 	if (!counters->settings.keep_s)
 		counters->settings.keep_s = DEFAULT_KEEP_S;
 	counters->shown.latest = &counters->summary;
-	counters->begun_us = (uint64_t)clock_us();
 	return &counters->shown;
 }
 
@@ -285,87 +283,136 @@ EXPORT int mad_fabric_counters_forget(struct mad_fabric_counters *shown, uint64_
 
 /* --- records ---------------------------------------------------------------------- */
 
-static struct packed_base base_of(const struct fabric_counters *counters, unsigned number)
+/*
+ * A tracker and its latest reading take 3.7 kB, most of it zeros. A record has only the words
+ * that differ from what is expected: 0, or in a history the same word of the counter before. A
+ * word that differs is stored as two numbers: how many words before it are as expected, and the
+ * difference. The last word is always stored. A number has seven bits in a byte, the lowest
+ * first; all bytes but its last one have the eighth bit.
+ */
+#define WORDS         (sizeof(union tracked_port) / sizeof(uint64_t))
+#define FIRST_HISTORY (offsetof(union tracked_port, tracker.counters) / sizeof(uint64_t))
+#define HISTORY_WORDS (sizeof(struct history) / sizeof(uint64_t))
+/* two numbers for each word: one below 2^14, and one of 64 bits */
+#define PACKED_MAX    (WORDS * (2 + 10))
+static_assert(WORDS * sizeof(uint64_t) == sizeof(struct mad_counters) +
+						  sizeof(struct mad_counters_tracker) &&
+		      WORDS == FIRST_HISTORY + MAD_COUNTER_COUNT * HISTORY_WORDS,
+	      "a part of a tracker is no word");
+
+static uint64_t expected_word(const union tracked_port *port, size_t word)
 {
-	return (struct packed_base){
-		.time_us = counters->begun_us,
-		.port = (uint8_t)number,
-		.from_device = counters->settings.flags & MAD_COUNTERS_FROM_DEVICE,
-	};
+	return word < FIRST_HISTORY + HISTORY_WORDS ? 0 : port->words[word - HISTORY_WORDS];
 }
 
-/* Sets the tracker and the latest reading of the object to those of a port. */
-static void unpack(struct fabric_counters *counters, struct port_record *record,
-		   unsigned number)
+static uint8_t *put_number(uint8_t *at, uint64_t number)
 {
-	struct packed_base base = base_of(counters, number);
+	for (; number > 0x7f; number >>= 7)
+		*at++ = (uint8_t)(number | 0x80);
+	*at++ = (uint8_t)number;
+	return at;
+}
 
-	if (record && record->has_counters) {
-		tracker_unpack(&counters->tracker, &counters->latest, &base, record->packed);
-		return;
+static uint64_t get_number(const uint8_t **at)
+{
+	uint64_t number = 0;
+
+	for (unsigned shift = 0;; shift += 7) {
+		number |= (uint64_t)(**at & 0x7f) << shift;
+		if (!(*(*at)++ & 0x80))
+			return number;
 	}
-	tracker_init(&counters->tracker, base.from_device);
 }
 
-/* The record of a port with room for packed bytes. NULL without memory. */
-static struct port_record *make_room(struct counted_node *node, unsigned number, size_t size)
+/* Numbers that are mostly the same become their difference (sign -1), or the reverse (1). */
+static void relate_numbers(union tracked_port *port, uint64_t sign)
 {
-	struct port_record *former = node->records[number], *record;
+	struct mad_counters_tracker *tracker = &port->tracker;
 
-	if (former && former->room >= size && former->room - size <= SPARE_BYTES)
-		return former;
-	record = former ? realloc(former, sizeof(*record) + size)
-			: calloc(1, sizeof(*record) + size);
-	if (!record)
-		return NULL;
-	record->room = (uint16_t)size;
-	node->records[number] = record;
-	return record;
+	port->latest.time_us += sign * tracker->totals.total.time_us;
+	port->latest.present += sign * tracker->known;
+	tracker->totals.total.present += sign * tracker->known;
+	tracker->seen += sign * tracker->known;
+	tracker->rates += sign * tracker->known;
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
+		struct history *history = &tracker->counters[i];
+
+		*counter_in(&port->latest, i) += sign * history->latest;
+		history->highest += sign * history->latest;
+	}
 }
 
-static int store_counters(struct fabric_counters *counters, struct counted_node *node,
-			  unsigned number, const struct mad_counters *reading)
+/* Returns the size. Changes the port. */
+static size_t pack_port(union tracked_port *port, uint8_t bytes[PACKED_MAX])
 {
-	struct packed_base base = base_of(counters, number);
-	struct port_record *record;
-	uint8_t packed[PACKED_MAX];
-	size_t size;
-	int events;
+	uint8_t *at = bytes;
+	size_t as_expected = 0;
 
-	unpack(counters, node->records[number], number);
-	events = tracker_add(&counters->tracker, reading);
-	if (events < 0)
-		return events;
-	counters->latest = *reading;
-	size = tracker_pack(&counters->tracker, &counters->latest, &base, packed);
-	record = make_room(node, number, size);
-	if (!record)
-		return -ENOMEM;
-	memcpy(record->packed, packed, size);
-	record->has_counters = true;
-	record->events = (uint16_t)events;
-	return 0;
+	relate_numbers(port, (uint64_t)-1);
+	for (size_t i = 0; i < WORDS; i++) {
+		uint64_t difference = port->words[i] - expected_word(port, i);
+
+		if (!difference && i < WORDS - 1) {
+			as_expected++;
+			continue;
+		}
+		at = put_number(at, as_expected);
+		/* the sign becomes the lowest bit */
+		at = put_number(at, difference << 1 ^ (difference >> 63 ? UINT64_MAX : 0));
+		as_expected = 0;
+	}
+	return (size_t)(at - bytes);
+}
+
+static void unpack_port(union tracked_port *port, const uint8_t *at)
+{
+	for (size_t i = 0; i < WORDS; i++) {
+		uint64_t as_expected = get_number(&at), number = get_number(&at);
+
+		for (; as_expected; as_expected--, i++)
+			port->words[i] = expected_word(port, i);
+		port->words[i] =
+			expected_word(port, i) + (number >> 1 ^ (number & 1 ? UINT64_MAX : 0));
+	}
+	relate_numbers(port, 1);
 }
 
 int record_store(struct fabric_counters *counters, struct counted_node *node, unsigned number,
 		 int error, const struct mad_counters *reading)
 {
-	struct port_record *record = node->records[number];
+	struct port_record *record = node->records[number], *larger;
+	union tracked_port *port = &counters->tracked;
+	uint8_t packed[PACKED_MAX];
+	int events = -EINVAL;
+	size_t size;
 
 	if (!record) {
-		record = make_room(node, number, 0);
+		record = node->records[number] = calloc(1, sizeof(*record));
 		if (!record)
 			return -ENOMEM;
 	}
 	record->events = 0;
 	if (reading && reading->present) {
-		int ret = store_counters(counters, node, number, reading);
-
-		record = node->records[number];
-		if (!record)
-			return -ENOMEM;
-		if (ret == -ENOMEM)
-			error = ret;
+		if (record->has_counters)
+			unpack_port(port, record->packed);
+		else
+			tracker_init(&port->tracker,
+				     counters->settings.flags & MAD_COUNTERS_FROM_DEVICE);
+		events = tracker_add(&port->tracker, reading);
+	}
+	if (events >= 0) {
+		port->latest = *reading;
+		port->latest.requests = port->latest.status = port->latest.odd = 0;
+		size = pack_port(port, packed);
+		larger = realloc(record, sizeof(*record) + size);
+		if (larger) {
+			record = node->records[number] = larger;
+			record->has_counters = true;
+			record->events = (uint16_t)events;
+			memcpy(record->packed, packed, size);
+		} else {
+			error = -ENOMEM;
+		}
 	}
 	record->time_us = (uint64_t)clock_us();
 	record->reading = counters->readings;
@@ -388,7 +435,7 @@ static const struct mad_fabric_counters_port *show(struct fabric_counters *count
 						   const struct counted_node *node,
 						   unsigned number)
 {
-	struct port_record *record = node->records[number];
+	const struct port_record *record = node->records[number];
 	struct mad_fabric_counters_port *port = &counters->port;
 
 	counters->number = number;
@@ -406,10 +453,10 @@ static const struct mad_fabric_counters_port *show(struct fabric_counters *count
 	port->is_latest = record->reading == counters->readings;
 	if (!record->has_counters)
 		return port;
-	unpack(counters, record, number);
-	port->reading = &counters->latest;
-	port->totals = &counters->tracker.totals;
-	port->tracker = &counters->tracker;
+	unpack_port(&counters->tracked, record->packed);
+	port->reading = &counters->tracked.latest;
+	port->totals = &counters->tracked.tracker.totals;
+	port->tracker = &counters->tracked.tracker;
 	return port;
 }
 

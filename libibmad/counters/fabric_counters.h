@@ -16,9 +16,18 @@ struct port_record {
 	int16_t error;
 	uint16_t status;
 	uint16_t events;
-	uint16_t room;     /* bytes of "packed" */
 	bool has_counters; /* "packed" is in use */
-	uint8_t packed[];  /* packed_tracker.h */
+	uint8_t packed[];  /* a union tracked_port */
+};
+
+/* The latest reading of a port and its tracker, for a reader, and to be packed. */
+union tracked_port {
+	struct {
+		struct mad_counters latest;
+		struct mad_counters_tracker tracker;
+	};
+	uint64_t words[(sizeof(struct mad_counters) + sizeof(struct mad_counters_tracker)) /
+		       sizeof(uint64_t)];
 };
 
 struct counted_node {
@@ -38,7 +47,6 @@ struct fabric_reading;
 struct fabric_counters {
 	struct mad_fabric_counters shown; /* first; its "latest" is the summary */
 	struct mad_fabric_counters_settings settings;
-	uint64_t begun_us; /* when it was created */
 	const struct mad_fabric *fabric;
 	struct counted_node **nodes; /* in the order of the results */
 	struct counted_node **by_guid;
@@ -53,8 +61,7 @@ struct fabric_counters {
 	size_t node;
 	unsigned number;
 	struct mad_fabric_counters_port port;
-	struct mad_counters_tracker tracker;
-	struct mad_counters latest;
+	union tracked_port tracked;
 };
 
 static inline struct fabric_counters *fabric_counters_of(struct mad_fabric_counters *shown)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The state of a tracker, which packed_tracker.c stores in few bytes. */
+/* The state of a tracker, which fabric_counters.c stores in few bytes. */
 #ifndef LIBIBMAD_TRACKER_H
 #define LIBIBMAD_TRACKER_H
 
@@ -16,17 +16,18 @@ struct history {
 	uint64_t odd, odd_us;     /* the impossible value of the latest reading */
 };
 
+/* All members are words of 64 bits, or structures of words, for fabric_counters.c. */
 struct mad_counters_tracker {
 	struct mad_counters_totals totals;
+	uint64_t seen;        /* counters of all readings */
+	uint64_t known;       /* counters with a history */
+	uint64_t stale;       /* of these, counters of another node or port */
+	uint64_t extended;    /* of these, from PortCountersExtended */
+	uint64_t at_maximum;  /* likewise */
+	uint64_t odd;         /* counters with an impossible growth in the latest reading */
+	uint64_t rates;       /* counters whose present rate is known */
+	uint64_t from_device; /* 1: totals begin at the value of the device; else 0 */
 	struct history counters[MAD_COUNTER_COUNT];
-	uint64_t seen;       /* counters of all readings */
-	uint64_t known;      /* counters with a history */
-	uint64_t stale;      /* of these, counters of another node or port */
-	uint64_t extended;   /* of these, from PortCountersExtended */
-	uint64_t at_maximum; /* likewise */
-	uint64_t odd;        /* counters with an impossible growth in the latest reading */
-	uint64_t rates;      /* counters whose present rate is known */
-	bool from_device;    /* totals begin at the value of the device */
 };
 
 void tracker_init(struct mad_counters_tracker *tracker, bool from_device);

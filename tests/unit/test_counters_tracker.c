@@ -1,29 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * The sum of a port's readings: after a reset, at the maximum, or if a counter decreases. In
- * all tests a second tracker is stored in few bytes after each reading and read again, and
- * stays the same as the first one.
- */
+/* The sum of a port's readings: after a reset, at the maximum, or if a counter decreases. */
 
 #include "counters/counter_table.h"
-#include "counters/packed_tracker.h"
+#include "counters/tracker.h"
 #include "fake_memory.h"
 #include "test.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-static struct mad_counters_tracker *tracker, packed;
+static struct mad_counters_tracker *tracker;
 static struct mad_counters reading;
-static size_t packed_size;
 
 static void begin(unsigned flags)
 {
 	mad_counters_tracker_free(tracker);
 	tracker = mad_counters_tracker_create(flags);
 	assert_non_null(tracker);
-	packed = *tracker;
 	reading = (struct mad_counters){
 		.size = sizeof(reading), .present = MAD_COUNTERS_DEFAULT, .time_us = 1000000};
 }
@@ -48,41 +42,17 @@ static const struct mad_counters_totals *totals(void)
 	return mad_counters_tracker_totals(tracker);
 }
 
-static void pack_and_unpack(void)
-{
-	const struct packed_base base = {
-		.time_us = 1000000, .port = reading.port, .from_device = tracker->from_device};
-	struct mad_counters_tracker expected = *tracker;
-	struct mad_counters kept = reading, unpacked;
-	uint8_t bytes[PACKED_MAX];
-
-	packed_size = tracker_pack(&packed, &kept, &base, bytes);
-	assert_in_range(packed_size, 1, PACKED_MAX);
-	memset(&packed, 0xff, sizeof(packed));
-	memset(&unpacked, 0xff, sizeof(unpacked));
-	tracker_unpack(&packed, &unpacked, &base, bytes);
-	/* impossible values of former readings have no meaning, and are not stored */
-	for_each_counter (i, MAD_COUNTERS_ALL & ~tracker->odd)
-		expected.counters[i].odd = expected.counters[i].odd_us = 0;
-	assert_memory_equal(&packed, &expected, sizeof(packed));
-	kept = reading;
-	kept.requests = kept.odd = 0;
-	assert_memory_equal(&unpacked, &kept, sizeof(kept));
-}
-
-/* Adds the reading to both trackers. Returns the events, or a negative errno. */
+/* Adds the reading. Returns the events, or a negative errno. */
 static int track(void)
 {
 	const struct mad_counters_tracker before = *tracker;
 	const struct mad_counters_totals *was = &before.totals, *now = totals();
 	int events = mad_counters_tracker_add(tracker, &reading);
 
-	assert_int_equal(mad_counters_tracker_add(&packed, &reading), events);
 	if (events < 0) {
 		assert_memory_equal(tracker, &before, sizeof(before));
 		return events;
 	}
-	pack_and_unpack();
 	assert_int_equal(now->readings, was->readings + 1);
 	assert_true(now->first_us == (was->readings ? was->first_us : reading.time_us));
 	assert_true(now->total.time_us == reading.time_us);
@@ -96,12 +66,6 @@ static int track(void)
 	assert_int_equal(now->impossible > was->impossible,
 			 (events & MAD_COUNTERS_IMPOSSIBLE) != 0);
 	return events;
-}
-
-static void replace(void)
-{
-	mad_counters_tracker_replace(tracker);
-	mad_counters_tracker_replace(&packed);
 }
 
 /* --- histories in words ---------------------------------------------------------- */
@@ -312,7 +276,7 @@ static void set(const char *word)
 	if (!strcmp(name, "from_device"))
 		begin(MAD_COUNTERS_FROM_DEVICE);
 	else if (!strcmp(name, "replace"))
-		replace();
+		mad_counters_tracker_replace(tracker);
 	else if (!strcmp(name, "extended") || !strcmp(name, "basic"))
 		reading.extended = *name == 'e' ? MAD_COUNTERS_TRAFFIC : 0;
 	else if (!strcmp(name, "us"))
@@ -672,39 +636,6 @@ TEST(totals_are_never_more_than_what_happened_nor_less_without_a_mark)
 		wraps += totals()->wraps;
 	}
 	assert_true(wraps > 0);
-}
-
-/* --- few bytes -------------------------------------------------------------------- */
-
-TEST(the_largest_numbers_have_room)
-{
-	const struct packed_base base = {.time_us = 1000000};
-	uint8_t bytes[PACKED_MAX];
-
-	memset(&packed, 0xaa, sizeof(packed));
-	memset(&reading, 0xaa, sizeof(reading));
-	packed.from_device = false;
-	packed.known = packed.odd = packed.seen = MAD_COUNTERS_ALL;
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
-		struct history *history = &packed.counters[i];
-
-		history->highest = history->latest ^ UINT64_MAX;
-		history->first_us = history->latest_us = history->grown_us =
-			i % 2 ? 1 : UINT64_MAX / 2;
-	}
-	assert_in_range(tracker_pack(&packed, &reading, &base, bytes), 1, PACKED_MAX);
-}
-
-TEST(counters_of_0_take_few_bytes)
-{
-	reading.present = MAD_COUNTERS_ERRORS;
-	reading.requests = 1;
-	for (int i = 0; i < 100; i++) {
-		reading.time_us += 30000000;
-		reading.response_us[SOURCE_BASIC] = reading.time_us;
-		assert_int_equal(track(), 0);
-		assert_in_range(packed_size, 1, i ? 48 : 24);
-	}
 }
 
 /* --- arguments -------------------------------------------------------------------- */
