@@ -1,34 +1,66 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Starts and completes a reading of the ports of a fabric. */
+/*
+ * A reading of the ports of a fabric on an engine. A struct walk reads the ports of a node one
+ * after the other, then those of the next node that no walk has. So the queue of the engine has
+ * one request of each walk. The reading is complete when the last walk has ended.
+ *
+ * After an error that concerns all requests, the walks go on without requests, so that each
+ * wanted port that was not read has the error.
+ */
 
-#include "counters/fabric_reading.h"
+#include "counters/fabric_counters.h"
 
 #include "base/export.h"
 #include "base/report.h"
 #include "base/reserved.h"
+#include "engine/async.h"
 #include "engine/timers.h"
 
+#include <infiniband/mad_fields.h>
 #include <errno.h>
 #include <stdlib.h>
 
 /* Nodes that are read at once: the most requests that are queued or in flight. */
-#define WALKS     1024
-#define LEAVE_OUT 15u
+#define WALKS       1024
+/*
+ * A node is given up after this number of ports in succession without a response, and after one
+ * if it has never responded.
+ */
+#define SILENT_MOST 2
+#define LEAVE_OUT   15u
 
-/* --- nodes and the end ---------------------------------------------------------- */
+struct walk {
+	struct fabric_reading *reading;
+	struct counted_node *node;        /* whose ports are being read; or NULL */
+	struct mad_counters_node *memory; /* its ClassPortInfo; NULL: not requested yet */
+	uint64_t id;                      /* of the reading, or of the request for NodeInfo */
+	unsigned number;                  /* of the port that is read, or was read last */
+	unsigned silent;                  /* ports without a response in succession */
+	int error;                        /* the ports that are left are not requested; or 0 */
+	unsigned status;                  /* the MAD status, if the error is -EIO of NodeInfo */
+	bool responds;                    /* the node has responded */
+	bool is_changed;                  /* ClassPortInfo is to be read again */
+};
 
-static void free_reading(struct fabric_reading *reading)
-{
-	struct list *entry;
+struct fabric_reading {
+	struct engine_operation operation;
+	struct fabric_counters *counters;
+	struct mad_async *async;
+	struct mad_fabric_counters_options options;
+	mad_fabric_counters_fn *done;
+	void *arg;
+	int error;       /* the reading ends with this error; its requests are cancelled */
+	size_t next;     /* the next node */
+	unsigned active; /* walks that have not ended */
+	struct limits limits;
+	unsigned walk_count;
+	struct walk walks[];
+};
 
-	while ((entry = list_pop(&reading->free)))
-		free(list_entry(entry, struct walk, entry));
-	reading->counters->reading = NULL;
-	free(reading);
-}
+/* --- the end ---------------------------------------------------------------------- */
 
-static void complete(struct fabric_reading *reading)
+static void complete_reading(struct fabric_reading *reading)
 {
 	struct fabric_counters *counters = reading->counters;
 	struct mad_async *async = reading->async;
@@ -42,59 +74,255 @@ static void complete(struct fabric_reading *reading)
 		error = -ECANCELED;
 	counters->summary.error = error;
 	counters->summary.end_us = (uint64_t)clock_us();
-	free_reading(reading);
+	counters->reading = NULL;
+	free(reading);
 	counters_fail(error);
 	done(async, error, &counters->shown, arg);
 	if (is_freed)
 		fabric_counters_destroy(counters);
 }
 
-static void cancel_requests(struct fabric_reading *reading)
+/* Ends the reading with an error: cancels its requests. */
+static void end_reading(struct fabric_reading *reading, int error)
 {
-	int cancel_state = engine_enter_again(reading->async);
+	int cancel_state;
 
-	list_for_each (entry, &reading->walks)
-		engine_cancel(reading->async, list_entry(entry, struct walk, entry)->id);
-	engine_leave(reading->async, cancel_state);
-}
-
-void reading_end(struct fabric_reading *reading, int error)
-{
 	if (reading->error)
 		return;
 	reading->error = error;
-	cancel_requests(reading);
+	cancel_state = engine_enter_again(reading->async);
+	for (unsigned i = 0; i < reading->walk_count; i++)
+		engine_cancel(reading->async, reading->walks[i].id);
+	engine_leave(reading->async, cancel_state);
 }
 
 static void limit_reached(struct limits *limits, int error)
 {
-	reading_end(list_entry(limits, struct fabric_reading, limits), error);
+	end_reading(list_entry(limits, struct fabric_reading, limits), error);
 }
 
-static void cancelled(struct engine_operation *operation)
+static void cancel_fabric_reading(struct engine_operation *operation)
 {
-	reading_end(list_entry(operation, struct fabric_reading, operation), -ECANCELED);
+	end_reading(list_entry(operation, struct fabric_reading, operation), -ECANCELED);
 }
 
-void reading_proceed(struct fabric_reading *reading)
+/* The error of a port. One with which further requests would fail, too, ends the reading. */
+static int judge_error(struct fabric_reading *reading, int error)
 {
-	const struct fabric_counters *counters = reading->counters;
+	int final =
+		error == -ENOMEM || error == -EPROTONOSUPPORT ? error : limits_ends_all(error);
 
-	while (reading->active < WALKS && reading->next < counters->node_count)
-		reading->active += walk_begin(reading, counters->nodes[reading->next++]);
-	if (!reading->active)
-		complete(reading);
+	if (!final)
+		return error;
+	end_reading(reading, final);
+	return reading->error;
+}
+
+/* --- ports ------------------------------------------------------------------------ */
+
+static bool is_wanted(const struct fabric_reading *reading, const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_counters_options *options = &reading->options;
+	bool is_switch = port->node->type == IB_NODE_SWITCH;
+
+	if (is_switch && !port->number &&
+	    (!port->node->enhanced_port0 || options->leave_out & MAD_FABRIC_COUNTERS_NO_PORT0))
+		return false;
+	if (options->leave_out &
+	    (is_switch ? MAD_FABRIC_COUNTERS_NO_SWITCHES : MAD_FABRIC_COUNTERS_NO_OTHERS))
+		return false;
+	if (options->leave_out & MAD_FABRIC_COUNTERS_NO_DOWN && port->state == MAD_PORT_DOWN)
+		return false;
+	if (!port->gmp_lid)
+		return false;
+	return !options->filter || options->filter(port, options->filter_arg);
+}
+
+/* The next wanted port of a node from a number on; NULL after the last one. */
+static const struct mad_fabric_port *find_port(const struct fabric_reading *reading,
+					       const struct counted_node *node, unsigned number)
+{
+	for (; number <= node->in_fabric->port_count; number++) {
+		const struct mad_fabric_port *port =
+			mad_fabric_get_port(node->in_fabric, number);
+
+		if (port && is_wanted(reading, port))
+			return port;
+	}
+	return NULL;
+}
+
+/* Stores the result of the present port. */
+static void store_port(struct walk *walk, int error, const struct mad_counters *counters)
+{
+	struct fabric_reading *reading = walk->reading;
+	struct mad_fabric_counters_summary *summary = &reading->counters->summary;
+	int ret = record_store(reading->counters, walk->node, walk->number, error, counters);
+
+	summary->wanted++;
+	if (error || ret)
+		summary->failed++;
+	else
+		summary->read++;
+	if (ret)
+		end_reading(reading, ret);
+	else if (walk->node->records[walk->number]->events &
+		 (MAD_COUNTERS_RESET | MAD_COUNTERS_RESTARTED | MAD_COUNTERS_REPLACED))
+		walk->is_changed = true;
+}
+
+/* --- requests --------------------------------------------------------------------- */
+
+static void continue_walk(struct walk *walk);
+
+static void counters_came(struct mad_async *async, int error,
+			  const struct mad_counters *counters, void *arg)
+{
+	struct walk *walk = arg;
+	struct fabric_reading *reading = walk->reading;
+	struct counted_node *node = walk->node;
+	int port_error = judge_error(reading, error);
+
+	(void)async;
+	reading->counters->summary.requests += counters->requests;
+	if (error == -ETIMEDOUT) {
+		walk->silent++;
+		if (!walk->responds || walk->silent == SILENT_MOST)
+			walk->error = error;
+	} else {
+		walk->silent = 0;
+		walk->responds = true;
+	}
+	if (!error && node->known && counters->odd & MAD_COUNTERS_ODD_CAPABILITY &&
+	    !(node->abilities.refused & 1U << SOURCE_EXTENDED)) {
+		/*
+		 * The node refuses what it had when an earlier reading read its ClassPortInfo:
+		 * read that again, and the port.
+		 */
+		node->known = false;
+		mad_counters_node_free(walk->memory);
+		walk->memory = NULL;
+	} else {
+		store_port(walk, port_error, counters);
+		walk->number++;
+	}
+	continue_walk(walk);
+}
+
+static int submit_port(struct walk *walk, const struct mad_fabric_port *port)
+{
+	struct fabric_reading *reading = walk->reading;
+	struct mad_counters_options options = {
+		.counters = reading->options.counters,
+		.timeout_ms = reading->options.timeout_ms,
+		.basic = reading->options.basic,
+	};
+	const ib_portid_t to = {.lid = port->gmp_lid};
+
+	if (!walk->memory && (walk->node->known || !options.basic)) {
+		walk->memory = mad_counters_node_create();
+		if (!walk->memory)
+			return -ENOMEM;
+		if (walk->node->known)
+			node_learn(walk->memory, &walk->node->abilities);
+	}
+	options.node = walk->memory;
+	return mad_counters_submit(reading->async, &to, port->number, &options, counters_came,
+				   walk, &walk->id);
+}
+
+static void node_info_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	struct walk *walk = arg;
+	int error = reply->error;
+
+	(void)async;
+	if (!error && reply->data_size < IB_SMP_DATA_SIZE)
+		error = -EBADMSG;
+	if (!error && mad_read_field(reply->data, 0, IB_NODE_GUID_F) != walk->node->guid)
+		error = -ESTALE;
+	walk->error = judge_error(walk->reading, error);
+	walk->status = error == -EIO ? reply->status : 0;
+	walk->responds = !error;
+	continue_walk(walk);
+}
+
+static int submit_node_info(struct walk *walk, const struct mad_fabric_port *port)
+{
+	struct fabric_reading *reading = walk->reading;
+	const ib_rpc_t rpc = {
+		.mgtclass = IB_SMI_CLASS,
+		.method = IB_MAD_METHOD_GET,
+		.attr = {.id = IB_ATTR_NODE_INFO},
+		.dataoffs = IB_SMP_DATA_OFFS,
+		.mkey = reading->options.m_key,
+		.timeout = reading->options.timeout_ms,
+	};
+	const ib_portid_t to = {.lid = port->gmp_lid};
+	int error = mad_async_submit(reading->async, &rpc, &to, NULL, 0, node_info_came, walk,
+				     &walk->id);
+
+	reading->counters->summary.requests += !error;
+	return error;
+}
+
+/* Requests the next port of the node, or NodeInfo before its first port. False: none is left.
+ */
+static bool request_next_port(struct walk *walk)
+{
+	struct fabric_reading *reading = walk->reading;
+	const struct mad_fabric_port *port;
+
+	while ((port = find_port(reading, walk->node, walk->number))) {
+		int error = reading->error ? reading->error : walk->error;
+
+		walk->number = port->number;
+		if (!error && reading->options.check_guid && !walk->responds)
+			error = submit_node_info(walk, port);
+		else if (!error)
+			error = submit_port(walk, port);
+		if (!error)
+			return true;
+		store_port(walk, judge_error(reading, error),
+			   &(struct mad_counters){.status = walk->status});
+		walk->number++;
+	}
+	return false;
+}
+
+/* Requests the next port of the node or of a further node; the last walk ends the reading. */
+static void continue_walk(struct walk *walk)
+{
+	struct fabric_reading *reading = walk->reading;
+	struct fabric_counters *counters = reading->counters;
+
+	while (!walk->node || !walk->node->in_fabric || !request_next_port(walk)) {
+		if (walk->memory) {
+			walk->node->known = node_recall(walk->memory, &walk->node->abilities) &&
+					    !walk->is_changed;
+			mad_counters_node_free(walk->memory);
+		}
+		*walk = (struct walk){.reading = reading};
+		if (reading->next == counters->node_count) {
+			if (!--reading->active)
+				complete_reading(reading);
+			return;
+		}
+		walk->node = counters->nodes[reading->next++];
+	}
 }
 
 /* The first call of the thread that processes the engine. */
-static void start(struct engine_operation *operation)
+static void begin_walks(struct engine_operation *operation)
 {
 	struct fabric_reading *reading =
 		list_entry(operation, struct fabric_reading, operation);
 
 	if (engine_operation_is_cancelled(reading->async, operation))
 		reading->error = -ECANCELED;
-	reading_proceed(reading);
+	/* the last one may free the reading */
+	for (unsigned i = 0, count = reading->walk_count; i < count; i++)
+		continue_walk(&reading->walks[i]);
 }
 
 /* --- the calls -------------------------------------------------------------------- */
@@ -107,80 +335,60 @@ static bool are_options(const struct mad_fabric_counters_options *options)
 	       (!options->counters || options->counters & MAD_COUNTERS_ALL);
 }
 
-static struct fabric_reading *create_reading(struct mad_async *async,
-					     struct fabric_counters *counters,
-					     const struct mad_fabric_counters_options *options)
+static int begin_reading(struct mad_async *async, struct mad_fabric_counters *shown,
+			 const struct mad_fabric_counters_options *options,
+			 mad_fabric_counters_fn *done, void *arg, uint64_t *id)
 {
-	struct fabric_reading *reading = calloc(1, sizeof(*reading));
+	struct fabric_counters *counters = fabric_counters_of(shown);
+	const struct handle *handle;
+	struct fabric_reading *reading;
+	int error, cancel_state;
+	size_t walks;
 
+	if (!async || !counters || !done || (options && !are_options(options)))
+		return counters_fail(-EINVAL);
+	if (counters->reading)
+		return counters_fail(-EBUSY);
+	walks = counters->node_count < WALKS ? counters->node_count + 1 : WALKS;
+	reading = calloc(1, sizeof(*reading) + walks * sizeof(struct walk));
 	if (!reading)
-		return NULL;
+		return counters_fail(-ENOMEM);
 	reading->async = async;
 	reading->counters = counters;
 	if (options)
 		reading->options = *options;
 	if (!reading->options.m_key)
 		reading->options.m_key = smp_mkey_get(async->port);
-	reading->operation.cancel = cancelled;
+	reading->done = done;
+	reading->arg = arg;
+	reading->operation.cancel = cancel_fabric_reading;
 	reading->limits.reached = limit_reached;
-	list_init(&reading->walks);
-	list_init(&reading->free);
-	return reading;
-}
+	reading->walk_count = reading->active = (unsigned)walks;
+	for (size_t i = 0; i < walks; i++)
+		reading->walks[i].reading = reading;
 
-/* Whether the classes of the requests are registered. The lock is held. */
-static bool has_classes(const struct fabric_reading *reading)
-{
-	const struct handle *handle = &reading->async->port->handle;
-
-	return handle_agent(handle, IB_PERFORMANCE_CLASS) >= 0 &&
-	       (!reading->options.check_guid || handle_agent(handle, IB_SMI_CLASS) >= 0);
-}
-
-static int begin(struct fabric_reading *reading, uint64_t *id)
-{
-	struct fabric_counters *counters = reading->counters;
-	int cancel_state, error = engine_enter(reading->async, &cancel_state);
-
+	handle = &async->port->handle;
+	error = engine_enter(async, &cancel_state);
 	if (error)
-		return error;
-	if (!has_classes(reading))
+		goto out;
+	if (handle_agent(handle, IB_PERFORMANCE_CLASS) < 0 ||
+	    (reading->options.check_guid && handle_agent(handle, IB_SMI_CLASS) < 0))
 		error = -EPROTONOSUPPORT;
 	else
-		error = operation_begin(reading->async, &reading->operation, id);
+		error = operation_begin(async, &reading->operation, id);
 	if (!error) {
 		counters->reading = reading;
-		counters->engine = reading->async;
+		counters->engine = async;
 		counters->id = reading->operation.id;
 		counters->readings++;
 		counters->summary =
 			(struct mad_fabric_counters_summary){.begin_us = (uint64_t)clock_us()};
-		limits_begin(&reading->limits, reading->async, reading->options.time_limit_ms,
+		limits_begin(&reading->limits, async, reading->options.time_limit_ms,
 			     reading->options.cancel, reading->options.m_key);
-		operation_later(reading->async, &reading->operation, start);
+		operation_later(async, &reading->operation, begin_walks);
 	}
-	engine_leave(reading->async, cancel_state);
-	return error;
-}
-
-static int submit(struct mad_async *async, struct mad_fabric_counters *shown,
-		  const struct mad_fabric_counters_options *options,
-		  mad_fabric_counters_fn *done, void *arg, uint64_t *id)
-{
-	struct fabric_counters *counters = fabric_counters_of(shown);
-	struct fabric_reading *reading;
-	int error;
-
-	if (!async || !counters || !done || (options && !are_options(options)))
-		return counters_fail(-EINVAL);
-	if (counters->reading)
-		return counters_fail(-EBUSY);
-	reading = create_reading(async, counters, options);
-	if (!reading)
-		return counters_fail(-ENOMEM);
-	reading->done = done;
-	reading->arg = arg;
-	error = begin(reading, id);
+	engine_leave(async, cancel_state);
+out:
 	if (error)
 		free(reading);
 	return counters_fail(error);
@@ -193,7 +401,7 @@ EXPORT int mad_fabric_counters_submit(struct mad_async *async,
 {
 	if (options && options->cancel)
 		return counters_fail(-EINVAL);
-	return submit(async, counters, options, done, arg, id);
+	return begin_reading(async, counters, options, done, arg, id);
 }
 
 static void keep_error(struct mad_async *async, int error, struct mad_fabric_counters *counters,
@@ -218,7 +426,7 @@ EXPORT int mad_fabric_counters_read(struct ibmad_port *port,
 	async = mad_async_create(port);
 	if (!async)
 		return -errno;
-	error = submit(async, counters, options, keep_error, &result, NULL);
+	error = begin_reading(async, counters, options, keep_error, &result, NULL);
 	if (!error)
 		mad_async_wait(async, -1);
 	mad_async_free(async); /* calls back the requests in flight if the device is gone */
