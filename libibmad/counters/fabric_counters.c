@@ -22,29 +22,21 @@
 
 /* --- the object ------------------------------------------------------------------- */
 
-static bool are_settings(const struct mad_fabric_counters_settings *settings)
-{
-	if (!is_reserved(settings->reserved))
-		return false;
-	return !(settings->flags & ~(unsigned)MAD_COUNTERS_FROM_DEVICE);
-}
-
-static struct mad_fabric_counters *not_created(int error)
-{
-	failure_refuse_call(MAD_FAILURE_OTHER, 0, error);
-	return NULL;
-}
-
 EXPORT struct mad_fabric_counters *mad_fabric_counters_create(
 	const struct mad_fabric_counters_settings *settings)
 {
 	struct fabric_counters *counters;
 
-	if (settings && !are_settings(settings))
-		return not_created(EINVAL);
+	if (settings && (!is_reserved(settings->reserved) ||
+			 settings->flags & ~(unsigned)MAD_COUNTERS_FROM_DEVICE)) {
+		failure_refuse_call(MAD_FAILURE_OTHER, 0, EINVAL);
+		return NULL;
+	}
 	counters = calloc(1, sizeof(*counters));
-	if (!counters)
-		return not_created(ENOMEM);
+	if (!counters) {
+		failure_refuse_call(MAD_FAILURE_OTHER, 0, ENOMEM);
+		return NULL;
+	}
 	if (settings)
 		counters->settings = *settings;
 	if (!counters->settings.keep_s)
@@ -94,102 +86,71 @@ EXPORT void mad_fabric_counters_free(struct mad_fabric_counters *shown)
 
 static int compare_guids(const void *one, const void *other)
 {
-	const struct counted_node *const *a = one, *const *b = other;
+	const struct node_place *a = one, *b = other;
 
-	return ((*a)->guid > (*b)->guid) - ((*a)->guid < (*b)->guid);
+	return (a->guid > b->guid) - (a->guid < b->guid);
 }
 
-static int compare_guid(const void *key, const void *member)
+/* Where the object has the node; NULL: it does not know it. */
+static struct counted_node **find_node(const struct fabric_counters *counters, uint64_t guid)
 {
-	const uint64_t *guid = key;
-	const struct counted_node *const *node = member;
-
-	return (*guid > (*node)->guid) - (*guid < (*node)->guid);
-}
-
-static struct counted_node *find_node(const struct fabric_counters *counters, uint64_t guid)
-{
-	struct counted_node *const *found = NULL;
+	const struct node_place wanted = {.guid = guid}, *found = NULL;
 
 	if (counters->node_count)
-		found = bsearch(&guid, counters->by_guid, counters->node_count,
-				sizeof(struct counted_node *), compare_guid);
-	return found ? *found : NULL;
+		found = bsearch(&wanted, counters->by_guid, counters->node_count,
+				sizeof(wanted), compare_guids);
+	return found ? &counters->nodes[found->place] : NULL;
 }
 
-static struct counted_node *create_node(uint64_t guid, unsigned port_count)
+/*
+ * Makes room for the nodes of a fabric and their ports, and adds the nodes that are new after
+ * the others. False
+ * without memory: then the object only has more room.
+ */
+static bool add_nodes(struct fabric_counters *counters, const struct mad_fabric *fabric)
 {
-	struct counted_node *node =
-		calloc(1, sizeof(*node) + (port_count + 1) * sizeof(struct port_record *));
+	size_t count = counters->node_count,
+	       most = count + (fabric ? fabric->node_count : 0) + 1;
+	const struct mad_fabric_node *in_fabric;
+	struct counted_node **nodes =
+		realloc(counters->nodes, most * sizeof(struct counted_node *));
+	struct node_place *by_guid;
 
-	if (!node)
-		return NULL;
-	node->guid = guid;
-	node->port_count = (uint8_t)port_count;
-	return node;
-}
-
-/* --- a new fabric ------------------------------------------------------------------ */
-
-/* The nodes after an update, while it may still fail. */
-struct update {
-	struct counted_node **nodes; /* the former ones first */
-	struct counted_node **by_guid;
-	size_t count;
-};
-
-/* Adds a node, or a node with more ports in place of the former one. */
-static bool add_node(const struct fabric_counters *counters, struct update *update,
-		     const struct mad_fabric_node *node)
-{
-	struct counted_node *former = find_node(counters, node->guid), *added;
-
-	if (former && former->port_count >= node->port_count)
-		return true;
-	added = create_node(node->guid, node->port_count);
-	if (!added)
+	if (!nodes)
 		return false;
-	update->nodes[former ? former->place : update->count++] = added;
-	return true;
-}
-
-static bool add_nodes(const struct fabric_counters *counters, struct update *update,
-		      const struct mad_fabric *fabric)
-{
-	size_t most = counters->node_count + (fabric ? fabric->node_count : 0) + 1;
-	const struct mad_fabric_node *node;
-
-	update->nodes = calloc(most, sizeof(struct counted_node *));
-	update->by_guid = calloc(most, sizeof(struct counted_node *));
-	if (!update->nodes || !update->by_guid)
+	counters->nodes = nodes;
+	by_guid = realloc(counters->by_guid, most * sizeof(*by_guid));
+	if (!by_guid)
 		return false;
-	for (; update->count < counters->node_count; update->count++)
-		update->nodes[update->count] = counters->nodes[update->count];
-	for (size_t i = 0; (node = mad_fabric_get_node(fabric, i)); i++)
-		if (mad_fabric_find_guid(fabric, node->guid) == node &&
-		    !add_node(counters, update, node))
+	counters->by_guid = by_guid;
+	for (size_t i = 0; (in_fabric = mad_fabric_get_node(fabric, i)); i++) {
+		struct counted_node **former = find_node(counters, in_fabric->guid), *node;
+		unsigned ports = in_fabric->port_count + 1U;
+		unsigned ports_before = former ? (*former)->port_count + 1U : 0;
+
+		/* another node of the fabric may have the same GUID */
+		if (ports <= ports_before ||
+		    mad_fabric_find_guid(fabric, in_fabric->guid) != in_fabric)
+			continue;
+		node = realloc(former ? *former : NULL,
+			       sizeof(*node) + ports * sizeof(struct port_record *));
+		if (!node) {
+			while (count > counters->node_count)
+				free(counters->nodes[--count]);
 			return false;
+		}
+		if (!former)
+			*node = (struct counted_node){.guid = in_fabric->guid};
+		node->port_count = (uint8_t)(ports - 1);
+		for (unsigned number = ports_before; number < ports; number++)
+			node->records[number] = NULL;
+		if (former)
+			*former = node;
+		else
+			counters->nodes[count++] = node;
+	}
+	counters->node_count = count;
 	return true;
-}
-
-static void give_up(const struct fabric_counters *counters, struct update *update)
-{
-	for (size_t i = 0; i < update->count; i++)
-		if (i >= counters->node_count || update->nodes[i] != counters->nodes[i])
-			free(update->nodes[i]);
-	free(update->nodes);
-	free(update->by_guid);
-}
-
-/* The node that has more ports takes over what is known of the former one. */
-static void take_over(struct counted_node *node, struct counted_node *former)
-{
-	node->abilities = former->abilities;
-	node->known = former->known;
-	node->in_fabric = former->in_fabric;
-	for (unsigned i = 0; i <= former->port_count; i++)
-		node->records[i] = former->records[i];
-	free(former);
 }
 
 static bool is_to_be_kept(const struct fabric_counters *counters,
@@ -201,12 +162,17 @@ static bool is_to_be_kept(const struct fabric_counters *counters,
 	       now - node->seen_us <= counters->settings.keep_s * UINT64_C(1000000);
 }
 
-/* Sets the nodes' places in the fabric, and drops nodes that were absent too long. */
-static void place_nodes(struct fabric_counters *counters, const struct mad_fabric *fabric)
+EXPORT int mad_fabric_counters_set_fabric(struct mad_fabric_counters *shown,
+					  const struct mad_fabric *fabric)
 {
+	struct fabric_counters *counters = fabric_counters_of(shown);
 	uint64_t now = (uint64_t)clock_us();
 	size_t kept = 0;
 
+	if (!counters || counters->reading)
+		return counters_fail(counters ? -EBUSY : -EINVAL);
+	if (!add_nodes(counters, fabric))
+		return counters_fail(-ENOMEM);
 	for (size_t i = 0; i < counters->node_count; i++) {
 		struct counted_node *node = counters->nodes[i];
 		bool was_there = node->in_fabric;
@@ -219,61 +185,31 @@ static void place_nodes(struct fabric_counters *counters, const struct mad_fabri
 		/* the time of an absence begins with the fabric that does not have the node */
 		if (node->in_fabric || was_there)
 			node->seen_us = now;
-		if (is_to_be_kept(counters, node, now))
-			counters->nodes[kept++] = node;
-		else
+		if (!is_to_be_kept(counters, node, now)) {
 			free_node(node);
+			continue;
+		}
+		counters->by_guid[kept] =
+			(struct node_place){.guid = node->guid, .place = kept};
+		counters->nodes[kept++] = node;
 	}
 	counters->node_count = kept;
-}
-
-static void sort_nodes(struct fabric_counters *counters)
-{
-	for (size_t i = 0; i < counters->node_count; i++) {
-		counters->nodes[i]->place = i;
-		counters->by_guid[i] = counters->nodes[i];
-	}
-	if (counters->node_count)
-		qsort(counters->by_guid, counters->node_count, sizeof(struct counted_node *),
-		      compare_guids);
-}
-
-EXPORT int mad_fabric_counters_set_fabric(struct mad_fabric_counters *shown,
-					  const struct mad_fabric *fabric)
-{
-	struct fabric_counters *counters = fabric_counters_of(shown);
-	struct update update = {0};
-
-	if (!counters || counters->reading)
-		return counters_fail(counters ? -EBUSY : -EINVAL);
-	if (!add_nodes(counters, &update, fabric)) {
-		give_up(counters, &update);
-		return counters_fail(-ENOMEM);
-	}
-	for (size_t i = 0; i < counters->node_count; i++)
-		if (update.nodes[i] != counters->nodes[i])
-			take_over(update.nodes[i], counters->nodes[i]);
-	free(counters->nodes);
-	free(counters->by_guid);
-	counters->nodes = update.nodes;
-	counters->by_guid = update.by_guid;
-	counters->node_count = update.count;
-	counters->fabric = fabric;
-	place_nodes(counters, fabric);
-	sort_nodes(counters);
+	if (kept)
+		qsort(counters->by_guid, kept, sizeof(*counters->by_guid), compare_guids);
 	return 0;
 }
 
 EXPORT int mad_fabric_counters_forget(struct mad_fabric_counters *shown, uint64_t guid)
 {
 	struct fabric_counters *counters = fabric_counters_of(shown);
-	struct counted_node *node;
+	struct counted_node **found, *node;
 
 	if (!counters || counters->reading)
 		return counters_fail(counters ? -EBUSY : -EINVAL);
-	node = find_node(counters, guid);
-	if (!node || node->is_forgotten)
+	found = find_node(counters, guid);
+	if (!found || (*found)->is_forgotten)
 		return counters_fail(-ENOENT);
+	node = *found;
 	free_records(node);
 	node->known = false;
 	/* removing it from the arrays would cost as much as all nodes */
@@ -431,9 +367,9 @@ static bool has_port(const struct counted_node *node, unsigned number)
 }
 
 /* Makes the port the result. */
-static const struct mad_fabric_counters_port *show(struct fabric_counters *counters,
-						   const struct counted_node *node,
-						   unsigned number)
+static const struct mad_fabric_counters_port *show_port(struct fabric_counters *counters,
+							const struct counted_node *node,
+							unsigned number)
 {
 	const struct port_record *record = node->records[number];
 	struct mad_fabric_counters_port *port = &counters->port;
@@ -477,7 +413,7 @@ EXPORT const struct mad_fabric_counters_port *mad_fabric_counters_next(
 
 		for (; number <= node->port_count; number++)
 			if (has_port(node, number))
-				return show(counters, node, number);
+				return show_port(counters, node, number);
 	}
 	return NULL;
 }
@@ -486,10 +422,10 @@ EXPORT const struct mad_fabric_counters_port *mad_fabric_counters_find(
 	struct mad_fabric_counters *shown, uint64_t guid, unsigned number)
 {
 	struct fabric_counters *counters = fabric_counters_of(shown);
-	struct counted_node *node = counters ? find_node(counters, guid) : NULL;
+	struct counted_node **node = counters ? find_node(counters, guid) : NULL;
 
-	if (!node || number > node->port_count || !has_port(node, number))
+	if (!node || number > (*node)->port_count || !has_port(*node, number))
 		return NULL;
-	counters->node = node->place;
-	return show(counters, node, number);
+	counters->node = (size_t)(node - counters->nodes);
+	return show_port(counters, *node, number);
 }

@@ -33,7 +33,6 @@ union tracked_port {
 struct counted_node {
 	uint64_t guid;
 	const struct mad_fabric_node *in_fabric; /* NULL: the latest fabric does not have it */
-	size_t place;                            /* in the order of the results */
 	uint64_t seen_us; /* when the object was last told of a fabric with the node */
 	struct abilities abilities; /* from ClassPortInfo, if it is known */
 	bool known;
@@ -42,14 +41,19 @@ struct counted_node {
 	struct port_record *records[]; /* by port number; NULL: none */
 };
 
+/* Where fabric_counters:nodes has a node. */
+struct node_place {
+	uint64_t guid;
+	size_t place;
+};
+
 struct fabric_reading;
 
 struct fabric_counters {
 	struct mad_fabric_counters shown; /* first; its "latest" is the summary */
 	struct mad_fabric_counters_settings settings;
-	const struct mad_fabric *fabric;
 	struct counted_node **nodes; /* in the order of the results */
-	struct counted_node **by_guid;
+	struct node_place *by_guid;  /* sorted */
 	size_t node_count;
 	struct fabric_reading *reading; /* not complete; or NULL */
 	struct mad_async *engine;       /* of the reading */
