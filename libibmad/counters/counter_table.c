@@ -19,232 +19,152 @@
 
 struct row {
 	struct mad_counter_info info;
-	enum MAD_FIELDS field;    /* in the basic attribute; IB_NO_FIELD: it is not there */
-	enum MAD_FIELDS extended; /* in PortCountersExtended */
-	uint8_t source;           /* the basic attribute */
-	uint8_t select;           /* its bit in CounterSelect */
+	uint16_t offset; /* of the member */
+	uint8_t source;  /* the attribute; if there are two, that of "field" */
+	/* a field, or one of each lane, and its bit in CounterSelect; IB_NO_FIELD: none */
+	enum MAD_FIELDS field;
+	uint8_t select;
+	/* in PortCountersExtended */
+	enum MAD_FIELDS extended;
 	uint8_t extended_select;
-	uint8_t lanes;        /* fields from `field` on, and bits from `select` on */
-	uint8_t rsfec_select; /* the bit of `rsfec` */
-	uint16_t offset;      /* of the member */
-	enum MAD_FIELDS
-		rsfec; /* the port's, while Reed-Solomon FEC is active; or IB_NO_FIELD */
+	/* of the port instead of the lanes, while Reed-Solomon FEC is active */
+	enum MAD_FIELDS rsfec;
+	uint8_t rsfec_select;
 };
 
-#define PLACE(member) .offset = offsetof(struct mad_counters, member)
-
-/* In PortCounters and PortCountersExtended. */
-#define BOTH(member, unit_name, name_in_iba, width, factor, basic_field, basic_select,    \
-	     extended_field, extended_field_select, text)                                 \
-	{                                                                                 \
-		.info = {.name = #member,                                                 \
-			 .unit = unit_name,                                               \
-			 .field = name_in_iba,                                            \
-			 .attribute = "PortCounters",                                     \
-			 .bits = width,                                                   \
-			 .fields = 1,                                                     \
-			 .extended_bits = 64,                                             \
-			 .multiplier = factor,                                            \
-			 .description = text},                                            \
-		.field = basic_field, .extended = extended_field, .source = SOURCE_BASIC, \
-		.select = basic_select, .extended_select = extended_field_select,         \
-		PLACE(member)                                                             \
-	}
-
-/* In PortCountersExtended alone. */
-#define EXTENDED(member, name_in_iba, extended_field, extended_field_select, text) \
-	{                                                                          \
-		.info = {.name = #member,                                          \
-			 .unit = "packets",                                        \
-			 .field = name_in_iba,                                     \
-			 .attribute = "PortCountersExtended",                      \
-			 .extended_bits = 64,                                      \
-			 .fields = 1,                                              \
-			 .multiplier = 1,                                          \
-			 .description = text},                                     \
-		.extended = extended_field, .source = SOURCE_EXTENDED,             \
-		.extended_select = extended_field_select, PLACE(member)            \
-	}
-
-#define DETAIL(member, attribute_name, source_number, name_in_iba, detail_field,         \
-	       detail_select, text)                                                      \
-	{                                                                                \
-		.info = {.name = #member,                                                \
-			 .unit = "packets",                                              \
-			 .field = name_in_iba,                                           \
-			 .attribute = attribute_name,                                    \
-			 .bits = 16,                                                     \
-			 .fields = 1,                                                    \
-			 .multiplier = 1,                                                \
-			 .description = text},                                           \
-		.field = detail_field, .source = source_number, .select = detail_select, \
-		PLACE(member)                                                            \
-	}
-#define RCV_DETAIL(member, name_in_iba, field, select, text)                                  \
-	DETAIL(member, "PortRcvErrorDetails", SOURCE_RCV_DETAILS, name_in_iba, field, select, \
-	       text)
-#define XMIT_DETAIL(member, name_in_iba, field, select, text)                             \
-	DETAIL(member, "PortXmitDiscardDetails", SOURCE_XMIT_DETAILS, name_in_iba, field, \
-	       select, text)
-
-/* In PortExtendedSpeedsCounters: a field, or one of each lane. */
-#define SPEEDS(member, unit_name, name_in_iba, width, lane_count, first, first_select,         \
-	       rsfec_field, rsfec_field_select, text)                                          \
-	{                                                                                      \
-		.info = {.name = #member,                                                      \
-			 .unit = unit_name,                                                    \
-			 .field = name_in_iba,                                                 \
-			 .attribute = "PortExtendedSpeedsCounters",                            \
-			 .bits = width,                                                        \
-			 .fields = lane_count,                                                 \
-			 .multiplier = 1,                                                      \
-			 .description = text},                                                 \
-		.field = first, .source = SOURCE_SPEEDS, .select = first_select,               \
-		.lanes = lane_count, .rsfec = rsfec_field, .rsfec_select = rsfec_field_select, \
-		PLACE(member)                                                                  \
-	}
+#define ROW(number, member, source_number, attribute_name, unit_name, iba_field, width, \
+	    field_count, extended_width, factor, text, ...)                             \
+	[MAD_COUNTER_##number] = {.info = {.name = #member,                             \
+					   .unit = unit_name,                           \
+					   .field = iba_field,                          \
+					   .attribute = attribute_name,                 \
+					   .bits = width,                               \
+					   .fields = field_count,                       \
+					   .extended_bits = extended_width,             \
+					   .multiplier = factor,                        \
+					   .description = text},                        \
+				  .offset = offsetof(struct mad_counters, member),      \
+				  .source = source_number,                              \
+				  __VA_ARGS__}
+/* In PortCounters and PortCountersExtended, whose fields have the same name. */
+#define BOTH(number, member, unit, iba, bits, factor, name, bit, extended_bit, text)      \
+	ROW(number, member, SOURCE_BASIC, "PortCounters", unit, iba, bits, 1, 64, factor, \
+	    text, .field = IB_PC_##name, .select = bit, .extended = IB_PC_EXT_##name,     \
+	    .extended_select = extended_bit)
+#define EXTENDED(number, member, iba, name, bit, text)                                         \
+	ROW(number, member, SOURCE_EXTENDED, "PortCountersExtended", "packets", iba, 0, 1, 64, \
+	    1, text, .extended = name, .extended_select = bit)
+#define RCV_DETAIL(number, member, iba, name, bit, text)                                      \
+	ROW(number, member, SOURCE_RCV_DETAILS, "PortRcvErrorDetails", "packets", iba, 16, 1, \
+	    0, 1, text, .field = name, .select = bit)
+#define XMIT_DETAIL(number, member, iba, name, bit, text)                                      \
+	ROW(number, member, SOURCE_XMIT_DETAILS, "PortXmitDiscardDetails", "packets", iba, 16, \
+	    1, 0, 1, text, .field = name, .select = bit)
+#define SPEEDS(number, member, attribute, unit, iba, bits, lanes, first, first_bit,       \
+	       rsfec_field, rsfec_bit, text)                                              \
+	ROW(number, member, SOURCE_SPEEDS, attribute, unit, iba, bits, lanes, 0, 1, text, \
+	    .field = first, .select = first_bit, .rsfec = rsfec_field,                    \
+	    .rsfec_select = rsfec_bit)
 
 static const struct row rows[] = {
-	[MAD_COUNTER_XMIT_BYTES] =
-		BOTH(xmit_bytes, "bytes", "PortXmitData", 32, 4, IB_PC_XMT_BYTES_F, 12,
-		     IB_PC_EXT_XMT_BYTES_F, 0, "Bytes of data packets sent"),
-	[MAD_COUNTER_RCV_BYTES] =
-		BOTH(rcv_bytes, "bytes", "PortRcvData", 32, 4, IB_PC_RCV_BYTES_F, 13,
-		     IB_PC_EXT_RCV_BYTES_F, 1, "Bytes of data packets received"),
-	[MAD_COUNTER_XMIT_PACKETS] =
-		BOTH(xmit_packets, "packets", "PortXmitPkts", 32, 1, IB_PC_XMT_PKTS_F, 14,
-		     IB_PC_EXT_XMT_PKTS_F, 2, "Data packets sent"),
-	[MAD_COUNTER_RCV_PACKETS] =
-		BOTH(rcv_packets, "packets", "PortRcvPkts", 32, 1, IB_PC_RCV_PKTS_F, 15,
-		     IB_PC_EXT_RCV_PKTS_F, 3, "Data packets received"),
-	[MAD_COUNTER_XMIT_UNICAST_PACKETS] =
-		EXTENDED(xmit_unicast_packets, "PortUnicastXmitPkts", IB_PC_EXT_XMT_UPKTS_F, 4,
-			 "Unicast packets sent"),
-	[MAD_COUNTER_RCV_UNICAST_PACKETS] =
-		EXTENDED(rcv_unicast_packets, "PortUnicastRcvPkts", IB_PC_EXT_RCV_UPKTS_F, 5,
-			 "Unicast packets received"),
-	[MAD_COUNTER_XMIT_MULTICAST_PACKETS] =
-		EXTENDED(xmit_multicast_packets, "PortMulticastXmitPkts", IB_PC_EXT_XMT_MPKTS_F,
-			 6, "Multicast packets sent"),
-	[MAD_COUNTER_RCV_MULTICAST_PACKETS] =
-		EXTENDED(rcv_multicast_packets, "PortMulticastRcvPkts", IB_PC_EXT_RCV_MPKTS_F,
-			 7, "Multicast packets received"),
-	[MAD_COUNTER_XMIT_WAIT_TICKS] =
-		BOTH(xmit_wait_ticks, "ticks", "PortXmitWait", 32, 1, IB_PC_XMT_WAIT_F, 16,
-		     IB_PC_EXT_XMT_WAIT_F, 28, "Ticks in which data waited and none was sent"),
-	[MAD_COUNTER_SYMBOL_ERRORS] =
-		BOTH(symbol_errors, "events", "SymbolErrorCounter", 16, 1, IB_PC_ERR_SYM_F, 0,
-		     IB_PC_EXT_ERR_SYM_F, 16, "Minor link errors on one or more lanes"),
-	[MAD_COUNTER_LINK_RECOVERIES] =
-		BOTH(link_recoveries, "events", "LinkErrorRecoveryCounter", 8, 1,
-		     IB_PC_LINK_RECOVERS_F, 1, IB_PC_EXT_LINK_RECOVERS_F, 17,
-		     "Link error recoveries that succeeded"),
-	[MAD_COUNTER_LINK_DOWNED] =
-		BOTH(link_downed, "events", "LinkDownedCounter", 8, 1, IB_PC_LINK_DOWNED_F, 2,
-		     IB_PC_EXT_LINK_DOWNED_F, 18, "Times that the link went down"),
-	[MAD_COUNTER_RCV_ERRORS] =
-		BOTH(rcv_errors, "packets", "PortRcvErrors", 16, 1, IB_PC_ERR_RCV_F, 3,
-		     IB_PC_EXT_ERR_RCV_F, 19, "Packets received with an error"),
-	[MAD_COUNTER_RCV_REMOTE_PHYSICAL_ERRORS] =
-		BOTH(rcv_remote_physical_errors, "packets", "PortRcvRemotePhysicalErrors", 16,
-		     1, IB_PC_ERR_PHYSRCV_F, 4, IB_PC_EXT_ERR_PHYSRCV_F, 20,
-		     "Packets received that another port had marked as bad"),
-	[MAD_COUNTER_RCV_SWITCH_RELAY_ERRORS] =
-		BOTH(rcv_switch_relay_errors, "packets", "PortRcvSwitchRelayErrors", 16, 1,
-		     IB_PC_ERR_SWITCH_REL_F, 5, IB_PC_EXT_ERR_SWITCH_REL_F, 21,
-		     "Packets received that the switch could not forward"),
-	[MAD_COUNTER_XMIT_DISCARDS] = BOTH(xmit_discards, "packets", "PortXmitDiscards", 16, 1,
-					   IB_PC_XMT_DISCARDS_F, 6, IB_PC_EXT_XMT_DISCARDS_F,
-					   22, "Packets discarded instead of being sent"),
-	[MAD_COUNTER_XMIT_CONSTRAINT_ERRORS] =
-		BOTH(xmit_constraint_errors, "packets", "PortXmitConstraintErrors", 8, 1,
-		     IB_PC_ERR_XMTCONSTR_F, 7, IB_PC_EXT_ERR_XMTCONSTR_F, 23,
-		     "Packets not sent because of P_Key or raw filters"),
-	[MAD_COUNTER_RCV_CONSTRAINT_ERRORS] =
-		BOTH(rcv_constraint_errors, "packets", "PortRcvConstraintErrors", 8, 1,
-		     IB_PC_ERR_RCVCONSTR_F, 8, IB_PC_EXT_ERR_RCVCONSTR_F, 24,
-		     "Packets discarded on receipt because of P_Key or raw filters"),
-	[MAD_COUNTER_LOCAL_LINK_INTEGRITY_ERRORS] =
-		BOTH(local_link_integrity_errors, "events", "LocalLinkIntegrityErrors", 4, 1,
-		     IB_PC_ERR_LOCALINTEG_F, 9, IB_PC_EXT_ERR_LOCALINTEG_F, 25,
-		     "Times that local physical errors exceeded the threshold"),
-	[MAD_COUNTER_EXCESSIVE_BUFFER_OVERRUN_ERRORS] =
-		BOTH(excessive_buffer_overrun_errors, "events", "ExcessiveBufferOverrunErrors",
-		     4, 1, IB_PC_ERR_EXCESS_OVR_F, 10, IB_PC_EXT_ERR_EXCESS_OVR_F, 26,
-		     "Times that buffers overran in too many periods in a row"),
-	[MAD_COUNTER_VL15_DROPPED] =
-		BOTH(vl15_dropped, "packets", "VL15Dropped", 16, 1, IB_PC_VL15_DROPPED_F, 11,
-		     IB_PC_EXT_VL15_DROPPED_F, 27, "Packets of VL15 dropped for want of room"),
-	[MAD_COUNTER_QP1_DROPPED] =
-		BOTH(qp1_dropped, "packets", "QP1Dropped", 16, 1, IB_PC_QP1_DROP_F, 17,
-		     IB_PC_EXT_QP1_DROP_F, 29, "Packets of QP1 dropped for want of room"),
-	[MAD_COUNTER_LOCAL_PHYSICAL_ERRORS] =
-		RCV_DETAIL(local_physical_errors, "PortLocalPhysicalErrors",
-			   IB_PC_RCV_LOCAL_PHY_ERR_F, 0, "Packets received with a CRC error"),
-	[MAD_COUNTER_MALFORMED_PACKET_ERRORS] =
-		RCV_DETAIL(malformed_packet_errors, "PortMalformedPktErrors",
-			   IB_PC_RCV_MALFORMED_PKT_ERR_F, 1, "Malformed packets received"),
-	[MAD_COUNTER_BUFFER_OVERRUN_ERRORS] =
-		RCV_DETAIL(buffer_overrun_errors, "PortBufferOverrunErrors",
-			   IB_PC_RCV_BUF_OVR_ERR_F, 2, "Packets dropped by a full buffer"),
-	[MAD_COUNTER_DLID_MAPPING_ERRORS] = RCV_DETAIL(
-		dlid_mapping_errors, "PortDLIDMappingErrors", IB_PC_RCV_DLID_MAP_ERR_F, 3,
-		"Packets that the forwarding tables could not forward"),
-	[MAD_COUNTER_VL_MAPPING_ERRORS] =
-		RCV_DETAIL(vl_mapping_errors, "PortVLMappingErrors", IB_PC_RCV_VL_MAP_ERR_F, 4,
-			   "Packets that SL to VL mapping could not forward"),
-	[MAD_COUNTER_LOOPING_ERRORS] =
-		RCV_DETAIL(looping_errors, "PortLoopingErrors", IB_PC_RCV_LOOPING_ERR_F, 5,
-			   "Packets whose output port was their input port"),
-	[MAD_COUNTER_INACTIVE_DISCARDS] =
-		XMIT_DETAIL(inactive_discards, "PortInactiveDiscards", IB_PC_XMT_INACT_DISC_F,
-			    0, "Packets discarded because the port was not active"),
-	[MAD_COUNTER_NEIGHBOR_MTU_DISCARDS] = XMIT_DETAIL(
-		neighbor_mtu_discards, "PortNeighborMTUDiscards", IB_PC_XMT_NEIGH_MTU_DISC_F, 1,
-		"Packets discarded because they exceed the neighbor's MTU"),
-	[MAD_COUNTER_SW_LIFETIME_LIMIT_DISCARDS] =
-		XMIT_DETAIL(sw_lifetime_limit_discards, "PortSwLifetimeLimitDiscards",
-			    IB_PC_XMT_SW_LIFE_DISC_F, 2,
-			    "Packets discarded after the switch lifetime limit"),
-	[MAD_COUNTER_SW_HOQ_LIFETIME_LIMIT_DISCARDS] =
-		XMIT_DETAIL(sw_hoq_lifetime_limit_discards, "PortSwHOQLifetimeLimitDiscards",
-			    IB_PC_XMT_SW_HOL_DISC_F, 3,
-			    "Packets discarded after the head of queue lifetime limit"),
-	[MAD_COUNTER_SYNC_HEADER_ERRORS] =
-		SPEEDS(sync_header_errors, "events", "SyncHeaderErrorCounter", 16, 1,
-		       IB_PESC_SYNC_HDR_ERR_CTR_F, 0, IB_NO_FIELD, 0,
-		       "Blocks with an invalid sync header on one or more lanes"),
-	[MAD_COUNTER_UNKNOWN_BLOCKS] = SPEEDS(unknown_blocks, "blocks", "UnknownBlockCounter",
-					      16, 1, IB_PESC_UNK_BLOCK_CTR_F, 1, IB_NO_FIELD, 0,
-					      "Blocks of an unknown type on one or more lanes"),
-	[MAD_COUNTER_ERROR_DETECTIONS] =
-		SPEEDS(error_detections, "events", "ErrorDetectionCounterLane0", 16, LANES,
-		       IB_PESC_ERR_DET_CTR_LANE0_F, 2, IB_NO_FIELD, 0,
-		       "Errors that the error detection of the lanes found"),
-	[MAD_COUNTER_FEC_CORRECTED_BLOCKS] =
-		SPEEDS(fec_corrected_blocks, "blocks", "FECCorrectableBlockCtrLane0", 32, LANES,
-		       IB_PESC_FEC_CORR_BLOCK_CTR_LANE0_F, 2 + LANES,
-		       IB_PESC_PORT_FEC_CORR_BLOCK_CTR_F, 2 + 3 * LANES,
-		       "Blocks that forward error correction corrected"),
-	[MAD_COUNTER_FEC_UNCORRECTABLE_BLOCKS] =
-		SPEEDS(fec_uncorrectable_blocks, "blocks", "FECUncorrectableBlockCtrLane0", 32,
-		       LANES, IB_PESC_FEC_UNCORR_BLOCK_CTR_LANE0_F, 2 + 2 * LANES,
-		       IB_PESC_PORT_FEC_UNCORR_BLOCK_CTR_F, 3 + 3 * LANES,
-		       "Blocks that forward error correction could not correct"),
-	[MAD_COUNTER_FEC_CORRECTED_SYMBOLS] =
-		{.info = {.name = "fec_corrected_symbols",
-			  .unit = "symbols",
-			  .field = "PortFECCorrectedSymbolCtr",
-			  .attribute = "PortExtendedSpeedsCountersRSFEC",
-			  .bits = 32,
-			  .fields = 1,
-			  .multiplier = 1,
-			  .description = "Symbols that Reed-Solomon FEC corrected"},
-		 .field = IB_PESC_PORT_FEC_CORR_SYMBOL_CTR_F,
-		 .source = SOURCE_SPEEDS,
-		 .select = 4 + 3 * LANES,
-		 .lanes = 1,
-		 PLACE(fec_corrected_symbols)},
+	BOTH(XMIT_BYTES, xmit_bytes, "bytes", "PortXmitData", 32, 4, XMT_BYTES_F, 12, 0,
+	     "Bytes of data packets sent"),
+	BOTH(RCV_BYTES, rcv_bytes, "bytes", "PortRcvData", 32, 4, RCV_BYTES_F, 13, 1,
+	     "Bytes of data packets received"),
+	BOTH(XMIT_PACKETS, xmit_packets, "packets", "PortXmitPkts", 32, 1, XMT_PKTS_F, 14, 2,
+	     "Data packets sent"),
+	BOTH(RCV_PACKETS, rcv_packets, "packets", "PortRcvPkts", 32, 1, RCV_PKTS_F, 15, 3,
+	     "Data packets received"),
+	EXTENDED(XMIT_UNICAST_PACKETS, xmit_unicast_packets, "PortUnicastXmitPkts",
+		 IB_PC_EXT_XMT_UPKTS_F, 4, "Unicast packets sent"),
+	EXTENDED(RCV_UNICAST_PACKETS, rcv_unicast_packets, "PortUnicastRcvPkts",
+		 IB_PC_EXT_RCV_UPKTS_F, 5, "Unicast packets received"),
+	EXTENDED(XMIT_MULTICAST_PACKETS, xmit_multicast_packets, "PortMulticastXmitPkts",
+		 IB_PC_EXT_XMT_MPKTS_F, 6, "Multicast packets sent"),
+	EXTENDED(RCV_MULTICAST_PACKETS, rcv_multicast_packets, "PortMulticastRcvPkts",
+		 IB_PC_EXT_RCV_MPKTS_F, 7, "Multicast packets received"),
+	BOTH(XMIT_WAIT_TICKS, xmit_wait_ticks, "ticks", "PortXmitWait", 32, 1, XMT_WAIT_F, 16,
+	     28, "Ticks in which data waited and none was sent"),
+	BOTH(SYMBOL_ERRORS, symbol_errors, "events", "SymbolErrorCounter", 16, 1, ERR_SYM_F, 0,
+	     16, "Minor link errors on one or more lanes"),
+	BOTH(LINK_RECOVERIES, link_recoveries, "events", "LinkErrorRecoveryCounter", 8, 1,
+	     LINK_RECOVERS_F, 1, 17, "Link error recoveries that succeeded"),
+	BOTH(LINK_DOWNED, link_downed, "events", "LinkDownedCounter", 8, 1, LINK_DOWNED_F, 2,
+	     18, "Times that the link went down"),
+	BOTH(RCV_ERRORS, rcv_errors, "packets", "PortRcvErrors", 16, 1, ERR_RCV_F, 3, 19,
+	     "Packets received with an error"),
+	BOTH(RCV_REMOTE_PHYSICAL_ERRORS, rcv_remote_physical_errors, "packets",
+	     "PortRcvRemotePhysicalErrors", 16, 1, ERR_PHYSRCV_F, 4, 20,
+	     "Packets received that another port had marked as bad"),
+	BOTH(RCV_SWITCH_RELAY_ERRORS, rcv_switch_relay_errors, "packets",
+	     "PortRcvSwitchRelayErrors", 16, 1, ERR_SWITCH_REL_F, 5, 21,
+	     "Packets received that the switch could not forward"),
+	BOTH(XMIT_DISCARDS, xmit_discards, "packets", "PortXmitDiscards", 16, 1, XMT_DISCARDS_F,
+	     6, 22, "Packets discarded instead of being sent"),
+	BOTH(XMIT_CONSTRAINT_ERRORS, xmit_constraint_errors, "packets",
+	     "PortXmitConstraintErrors", 8, 1, ERR_XMTCONSTR_F, 7, 23,
+	     "Packets not sent because of P_Key or raw filters"),
+	BOTH(RCV_CONSTRAINT_ERRORS, rcv_constraint_errors, "packets", "PortRcvConstraintErrors",
+	     8, 1, ERR_RCVCONSTR_F, 8, 24,
+	     "Packets discarded on receipt because of P_Key or raw filters"),
+	BOTH(LOCAL_LINK_INTEGRITY_ERRORS, local_link_integrity_errors, "events",
+	     "LocalLinkIntegrityErrors", 4, 1, ERR_LOCALINTEG_F, 9, 25,
+	     "Times that local physical errors exceeded the threshold"),
+	BOTH(EXCESSIVE_BUFFER_OVERRUN_ERRORS, excessive_buffer_overrun_errors, "events",
+	     "ExcessiveBufferOverrunErrors", 4, 1, ERR_EXCESS_OVR_F, 10, 26,
+	     "Times that buffers overran in too many periods in a row"),
+	BOTH(VL15_DROPPED, vl15_dropped, "packets", "VL15Dropped", 16, 1, VL15_DROPPED_F, 11,
+	     27, "Packets of VL15 dropped for want of room"),
+	BOTH(QP1_DROPPED, qp1_dropped, "packets", "QP1Dropped", 16, 1, QP1_DROP_F, 17, 29,
+	     "Packets of QP1 dropped for want of room"),
+	RCV_DETAIL(LOCAL_PHYSICAL_ERRORS, local_physical_errors, "PortLocalPhysicalErrors",
+		   IB_PC_RCV_LOCAL_PHY_ERR_F, 0, "Packets received with a CRC error"),
+	RCV_DETAIL(MALFORMED_PACKET_ERRORS, malformed_packet_errors, "PortMalformedPktErrors",
+		   IB_PC_RCV_MALFORMED_PKT_ERR_F, 1, "Malformed packets received"),
+	RCV_DETAIL(BUFFER_OVERRUN_ERRORS, buffer_overrun_errors, "PortBufferOverrunErrors",
+		   IB_PC_RCV_BUF_OVR_ERR_F, 2, "Packets dropped by a full buffer"),
+	RCV_DETAIL(DLID_MAPPING_ERRORS, dlid_mapping_errors, "PortDLIDMappingErrors",
+		   IB_PC_RCV_DLID_MAP_ERR_F, 3,
+		   "Packets that the forwarding tables could not forward"),
+	RCV_DETAIL(VL_MAPPING_ERRORS, vl_mapping_errors, "PortVLMappingErrors",
+		   IB_PC_RCV_VL_MAP_ERR_F, 4,
+		   "Packets that SL to VL mapping could not forward"),
+	RCV_DETAIL(LOOPING_ERRORS, looping_errors, "PortLoopingErrors", IB_PC_RCV_LOOPING_ERR_F,
+		   5, "Packets whose output port was their input port"),
+	XMIT_DETAIL(INACTIVE_DISCARDS, inactive_discards, "PortInactiveDiscards",
+		    IB_PC_XMT_INACT_DISC_F, 0,
+		    "Packets discarded because the port was not active"),
+	XMIT_DETAIL(NEIGHBOR_MTU_DISCARDS, neighbor_mtu_discards, "PortNeighborMTUDiscards",
+		    IB_PC_XMT_NEIGH_MTU_DISC_F, 1,
+		    "Packets discarded because they exceed the neighbor's MTU"),
+	XMIT_DETAIL(SW_LIFETIME_LIMIT_DISCARDS, sw_lifetime_limit_discards,
+		    "PortSwLifetimeLimitDiscards", IB_PC_XMT_SW_LIFE_DISC_F, 2,
+		    "Packets discarded after the switch lifetime limit"),
+	XMIT_DETAIL(SW_HOQ_LIFETIME_LIMIT_DISCARDS, sw_hoq_lifetime_limit_discards,
+		    "PortSwHOQLifetimeLimitDiscards", IB_PC_XMT_SW_HOL_DISC_F, 3,
+		    "Packets discarded after the head of queue lifetime limit"),
+	SPEEDS(SYNC_HEADER_ERRORS, sync_header_errors, "PortExtendedSpeedsCounters", "events",
+	       "SyncHeaderErrorCounter", 16, 1, IB_PESC_SYNC_HDR_ERR_CTR_F, 0, IB_NO_FIELD, 0,
+	       "Blocks with an invalid sync header on one or more lanes"),
+	SPEEDS(UNKNOWN_BLOCKS, unknown_blocks, "PortExtendedSpeedsCounters", "blocks",
+	       "UnknownBlockCounter", 16, 1, IB_PESC_UNK_BLOCK_CTR_F, 1, IB_NO_FIELD, 0,
+	       "Blocks of an unknown type on one or more lanes"),
+	SPEEDS(ERROR_DETECTIONS, error_detections, "PortExtendedSpeedsCounters", "events",
+	       "ErrorDetectionCounterLane0", 16, LANES, IB_PESC_ERR_DET_CTR_LANE0_F, 2,
+	       IB_NO_FIELD, 0, "Errors that the error detection of the lanes found"),
+	SPEEDS(FEC_CORRECTED_BLOCKS, fec_corrected_blocks, "PortExtendedSpeedsCounters",
+	       "blocks", "FECCorrectableBlockCtrLane0", 32, LANES,
+	       IB_PESC_FEC_CORR_BLOCK_CTR_LANE0_F, 2 + LANES, IB_PESC_PORT_FEC_CORR_BLOCK_CTR_F,
+	       2 + 3 * LANES, "Blocks that forward error correction corrected"),
+	SPEEDS(FEC_UNCORRECTABLE_BLOCKS, fec_uncorrectable_blocks, "PortExtendedSpeedsCounters",
+	       "blocks", "FECUncorrectableBlockCtrLane0", 32, LANES,
+	       IB_PESC_FEC_UNCORR_BLOCK_CTR_LANE0_F, 2 + 2 * LANES,
+	       IB_PESC_PORT_FEC_UNCORR_BLOCK_CTR_F, 3 + 3 * LANES,
+	       "Blocks that forward error correction could not correct"),
+	SPEEDS(FEC_CORRECTED_SYMBOLS, fec_corrected_symbols, "PortExtendedSpeedsCountersRSFEC",
+	       "symbols", "PortFECCorrectedSymbolCtr", 32, 1,
+	       IB_PESC_PORT_FEC_CORR_SYMBOL_CTR_F, 4 + 3 * LANES, IB_NO_FIELD, 0,
+	       "Symbols that Reed-Solomon FEC corrected"),
 };
 static_assert(sizeof(rows) / sizeof(*rows) == MAD_COUNTER_COUNT, "a counter has no row");
 static_assert(MAD_COUNTERS_ALL == MAD_COUNTER_BIT(MAD_COUNTER_COUNT) - 1,
@@ -265,55 +185,38 @@ static_assert(MAD_COUNTERS_ALL ==
 #define WAIT        MAD_COUNTER_BIT(MAD_COUNTER_XMIT_WAIT_TICKS)
 #define QP1_DROPPED MAD_COUNTER_BIT(MAD_COUNTER_QP1_DROPPED)
 
-/* Errors and PortXmitWait, of those that have a capability bit of their own what it says. */
-static uint64_t basic_counters(uint32_t capability_mask)
-{
-	uint64_t counters = MAD_COUNTERS_ERRORS & ~QP1_DROPPED;
-
-	if (capability_mask & MAD_PMA_XMIT_WAIT)
-		counters |= WAIT;
-	if (capability_mask & MAD_PMA_QP1_DROPPED)
-		counters |= QP1_DROPPED;
-	return counters;
-}
-
-static uint64_t extended_counters(uint32_t capability_mask, uint32_t capability_mask2)
-{
-	uint64_t counters = 0;
-
-	if (!(capability_mask & (MAD_PMA_EXTENDED_WIDTH | MAD_PMA_EXTENDED_WIDTH_NO_IETF)))
-		return 0;
-	counters = DATA;
-	if (capability_mask & MAD_PMA_EXTENDED_WIDTH)
-		counters |= UNICAST_AND_MULTICAST;
-	if (capability_mask2 & MAD_PMA2_ADDITIONAL_EXTENDED)
-		counters |= basic_counters(capability_mask);
-	return counters;
-}
-
-/* No capability tells of PortExtendedSpeedsCounters: a node without it refuses the request. */
-static uint64_t speeds_counters(uint32_t capability_mask)
-{
-	if (capability_mask & MAD_PMA_RSFEC_COUNTERS)
-		return MAD_COUNTERS_EXTENDED_SPEEDS;
-	return MAD_COUNTERS_EXTENDED_SPEEDS &
-	       ~MAD_COUNTER_BIT(MAD_COUNTER_FEC_CORRECTED_SYMBOLS);
-}
-
 uint64_t counter_source_offers(enum counter_source source, uint32_t capability_mask,
 			       uint32_t capability_mask2)
 {
+	/* those that have a capability bit of their own, for both attributes */
+	uint64_t errors_and_wait = MAD_COUNTERS_ERRORS & ~QP1_DROPPED, counters = 0;
+
+	if (capability_mask & MAD_PMA_XMIT_WAIT)
+		errors_and_wait |= WAIT;
+	if (capability_mask & MAD_PMA_QP1_DROPPED)
+		errors_and_wait |= QP1_DROPPED;
 	switch (source) {
 	case SOURCE_EXTENDED:
-		return extended_counters(capability_mask, capability_mask2);
+		if (capability_mask & (MAD_PMA_EXTENDED_WIDTH | MAD_PMA_EXTENDED_WIDTH_NO_IETF))
+			counters = DATA;
+		if (capability_mask & MAD_PMA_EXTENDED_WIDTH)
+			counters |= UNICAST_AND_MULTICAST;
+		if (counters && capability_mask2 & MAD_PMA2_ADDITIONAL_EXTENDED)
+			counters |= errors_and_wait;
+		return counters;
 	case SOURCE_BASIC:
-		return basic_counters(capability_mask) | DATA;
+		return DATA | errors_and_wait;
 	case SOURCE_RCV_DETAILS:
 		return MAD_COUNTERS_RCV_ERROR_DETAILS;
 	case SOURCE_XMIT_DETAILS:
 		return MAD_COUNTERS_XMIT_DISCARD_DETAILS;
 	default:
-		return speeds_counters(capability_mask);
+		/* no capability tells of the attribute: a node without it refuses the request
+		 */
+		if (capability_mask & MAD_PMA_RSFEC_COUNTERS)
+			return MAD_COUNTERS_EXTENDED_SPEEDS;
+		return MAD_COUNTERS_EXTENDED_SPEEDS &
+		       ~MAD_COUNTER_BIT(MAD_COUNTER_FEC_CORRECTED_SYMBOLS);
 	}
 }
 
@@ -336,63 +239,26 @@ unsigned counter_source_attribute(enum counter_source source)
 	return attributes[source];
 }
 
-static uint64_t select_bits(const struct row *row, enum counter_source source)
-{
-	uint64_t lanes = ((UINT64_C(1) << row->lanes) - 1) << row->select;
-
-	if (source == SOURCE_EXTENDED)
-		return UINT64_C(1) << row->extended_select;
-	if (source != SOURCE_SPEEDS)
-		return UINT64_C(1) << row->select;
-	return row->rsfec ? lanes | UINT64_C(1) << row->rsfec_select : lanes;
-}
-
 uint64_t counter_source_select(enum counter_source source, uint64_t counters)
 {
 	uint64_t select = 0;
 
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
-		if (counters & MAD_COUNTER_BIT(i))
-			select |= select_bits(&rows[i], source);
+	for_each_counter (i, counters) {
+		const struct row *row = &rows[i];
+
+		if (source == SOURCE_EXTENDED)
+			select |= UINT64_C(1) << row->extended_select;
+		else
+			select |= ((UINT64_C(1) << row->info.fields) - 1) << row->select;
+		if (row->rsfec)
+			select |= UINT64_C(1) << row->rsfec_select;
+	}
 	return select;
 }
 
 uint64_t *counter_in(struct mad_counters *counters, unsigned counter)
 {
 	return (uint64_t *)(void *)((uint8_t *)counters + rows[counter].offset);
-}
-
-/* The number on the wire, and its highest value. */
-static uint64_t read_number(const struct row *row, enum counter_source source,
-			    const uint8_t *data, uint64_t *maximum)
-{
-	if (source == SOURCE_EXTENDED) {
-		*maximum = UINT64_MAX;
-		return mad_read_field(data, 0, row->extended);
-	}
-	*maximum = (UINT64_C(1) << row->info.bits) - 1;
-	if (row->field == IB_PC_QP1_DROP_F)
-		return get16(data, QP1_DROPPED_OFFS);
-	return mad_read_field(data, 0, row->field);
-}
-
-static void read_counter(unsigned counter, enum counter_source source, const uint8_t *data,
-			 struct mad_counters *reading)
-{
-	const struct row *row = &rows[counter];
-	uint64_t *value = counter_in(reading, counter), maximum;
-
-	*value = read_number(row, source, data, &maximum);
-	if (*value == maximum)
-		reading->at_maximum |= MAD_COUNTER_BIT(counter);
-	/* no link can have sent as many, nor reached the maximum of 64 bits */
-	if (*value == UINT64_MAX || *value > UINT64_MAX / row->info.multiplier) {
-		reading->odd |= MAD_COUNTERS_ODD_VALUE;
-		reading->odd_values |= MAD_COUNTER_BIT(counter);
-		*value = UINT64_MAX;
-		return;
-	}
-	*value *= row->info.multiplier;
 }
 
 /* These fields are reserved, and 0, while another FEC is active. */
@@ -403,37 +269,41 @@ static bool has_rsfec(const uint8_t *data)
 	       mad_read_field(data, 0, IB_PESC_PORT_FEC_CORR_SYMBOL_CTR_F);
 }
 
-static void read_speeds_counter(unsigned counter, const uint8_t *data,
-				struct mad_counters *reading)
-{
-	const struct row *row = &rows[counter];
-	const uint64_t maximum = (UINT64_C(1) << row->info.bits) - 1;
-	bool is_port = row->rsfec && has_rsfec(data);
-	enum MAD_FIELDS first = is_port ? row->rsfec : row->field;
-	uint64_t *sum = counter_in(reading, counter);
-
-	for (unsigned lane = 0; lane < (is_port ? 1U : row->lanes); lane++) {
-		uint64_t value = mad_read_field(data, 0, first + lane);
-
-		*sum += value;
-		if (value == maximum)
-			reading->at_maximum |= MAD_COUNTER_BIT(counter);
-	}
-}
-
 void counter_source_read(enum counter_source source, const uint8_t *data, uint64_t counters,
 			 struct mad_counters *reading)
 {
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
-		if (!(counters & MAD_COUNTER_BIT(i)))
-			continue;
-		if (source == SOURCE_SPEEDS)
-			read_speeds_counter(i, data, reading);
-		else
-			read_counter(i, source, data, reading);
+	bool is_extended = source == SOURCE_EXTENDED;
+
+	for_each_counter (i, counters) {
+		const struct row *row = &rows[i];
+		bool is_of_port = row->rsfec && has_rsfec(data);
+		enum MAD_FIELDS first = is_of_port    ? row->rsfec
+					: is_extended ? row->extended
+						      : row->field;
+		uint64_t maximum =
+			is_extended ? UINT64_MAX : (UINT64_C(1) << row->info.bits) - 1;
+		uint64_t *sum = counter_in(reading, i);
+
+		for (unsigned lane = 0; lane < (is_of_port ? 1 : row->info.fields); lane++) {
+			uint64_t value = first == IB_PC_QP1_DROP_F
+						 ? get16(data, QP1_DROPPED_OFFS)
+						 : mad_read_field(data, 0, first + lane);
+
+			*sum += value;
+			if (value == maximum)
+				reading->at_maximum |= MAD_COUNTER_BIT(i);
+		}
+		/* no link can have sent as many, nor reached the maximum of 64 bits */
+		if (*sum == UINT64_MAX || *sum > UINT64_MAX / row->info.multiplier) {
+			reading->odd |= MAD_COUNTERS_ODD_VALUE;
+			reading->odd_values |= MAD_COUNTER_BIT(i);
+			*sum = UINT64_MAX;
+		} else {
+			*sum *= row->info.multiplier;
+		}
 	}
 	reading->present |= counters;
-	if (source == SOURCE_EXTENDED)
+	if (is_extended)
 		reading->extended |= counters;
 }
 
@@ -482,7 +352,7 @@ EXPORT uint64_t mad_counters_value(const struct mad_counters *counters, unsigned
 	return counter_value(counters, counter);
 }
 
-/* --- lanes, VLs and the tick of PortXmitWait --- */
+/* --- lanes, VLs and the tick of PortXmitWait --------------------------------------- */
 
 #define DATA_UNIT 4 /* bytes of PortVLOpData */
 
