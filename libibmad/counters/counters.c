@@ -16,7 +16,8 @@
  * Sends the requests of a reading one after the other. If it succeeds, it restores the failure
  * before it, because requests that a node refused have changed it.
  */
-static int carry_out(struct ibmad_port *port, const ib_portid_t *dport, struct reading *reading)
+static int run_reading(struct ibmad_port *port, const ib_portid_t *dport,
+		       struct reading *reading)
 {
 	const struct mad_failure before = *mad_last_failure();
 	enum counter_source source;
@@ -56,7 +57,7 @@ EXPORT int mad_counters_read(struct ibmad_port *port, const ib_portid_t *dport,
 	reading_init(&reading, port_number, options, false);
 	if (port && (counters || reading.options.details) &&
 	    reading_is_valid(dport, port_number, options))
-		error = carry_out(port, dport, &reading);
+		error = run_reading(port, dport, &reading);
 	else
 		counters_fail(error);
 	reading_complete(&reading);
@@ -77,7 +78,7 @@ EXPORT int mad_counters_reset(struct ibmad_port *port, const ib_portid_t *dport,
 	if (!port || !reading_is_valid(dport, port_number, options))
 		return counters_fail(-EINVAL);
 	reading_init(&reading, port_number, options, true);
-	return carry_out(port, dport, &reading);
+	return run_reading(port, dport, &reading);
 }
 
 /* --- on an engine --------------------------------------------------------------- */
@@ -103,63 +104,66 @@ struct engine_reading {
  */
 struct inquiry {
 	struct mad_async *engine;
-	struct list
-		waiting; /* the readings; empty: they were cancelled, and so is the request */
-	uint64_t id;
+	struct mad_counters_node *node; /* while a reading waits */
+	struct list waiting;            /* the readings; empty: the request is cancelled */
+	uint64_t id;                    /* of the request */
 };
 
-static void free_engine_reading(struct engine_reading *own)
+static void free_engine_reading(struct engine_reading *pending)
 {
-	node_release(own->reading.options.node);
-	free(own);
+	node_release(pending->reading.options.node);
+	free(pending);
 }
 
-static void finish_reading(struct engine_reading *own, int error)
+static void finish_reading(struct engine_reading *pending, int error)
 {
-	struct reading *reading = &own->reading;
+	struct reading *reading = &pending->reading;
 
-	if (engine_operation_end(own->engine, &own->operation)) {
+	if (engine_operation_end(pending->engine, &pending->operation)) {
 		error = -ECANCELED;
 		reading->counters.status = 0;
 	}
 	reading_complete(reading);
 	reading_fail(reading, error);
-	own->callback(own->engine, error, &reading->counters, own->arg);
-	free_engine_reading(own);
+	pending->callback(pending->engine, error, &reading->counters, pending->arg);
+	free_engine_reading(pending);
 }
 
-static void proceed_reading(struct engine_reading *own, int error);
+static void proceed_reading(struct engine_reading *pending, int error);
 
-static int take_reply(struct engine_reading *own, const struct mad_reply *reply)
+static int take_reply(struct engine_reading *pending, const struct mad_reply *reply)
 {
 	failure_of_reply(reply, IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET,
-			 counter_source_attribute(own->source));
-	return reading_take(&own->reading, own->source, reply->error, reply->data,
+			 counter_source_attribute(pending->source));
+	return reading_take(&pending->reading, pending->source, reply->error, reply->data,
 			    reply->data_size);
 }
 
 static void response_came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
-	struct engine_reading *own = arg;
+	struct engine_reading *pending = arg;
 
 	(void)engine;
-	proceed_reading(own, take_reply(own, reply));
+	proceed_reading(pending, take_reply(pending, reply));
 }
 
-static int send_request(struct engine_reading *own, mad_async_fn *callback, void *arg,
+static int send_request(struct engine_reading *pending, mad_async_fn *callback, void *arg,
 			uint64_t *id)
 {
 	uint8_t data[IB_PC_DATA_SZ];
-	ib_rpc_t rpc = reading_request(&own->reading, own->source, data);
-	int error = mad_async_submit(own->engine, &rpc, &own->dport, data, sizeof(data),
+	ib_rpc_t rpc = reading_request(&pending->reading, pending->source, data);
+	int error = mad_async_submit(pending->engine, &rpc, &pending->dport, data, sizeof(data),
 				     callback, arg, id);
 
-	own->reading.counters.requests += !error;
+	pending->reading.counters.requests += !error;
 	return error;
 }
 
-static void end_inquiry(struct mad_counters_node *node, const struct inquiry *inquiry)
+/* Further readings do not wait for its response. */
+static void end_inquiry(const struct inquiry *inquiry)
 {
+	struct mad_counters_node *node = inquiry->node;
+
 	pthread_mutex_lock(&node->lock);
 	if (node->inquiry == inquiry)
 		node->inquiry = NULL;
@@ -170,43 +174,43 @@ static void class_port_info_came(struct mad_async *engine, const struct mad_repl
 				 void *arg)
 {
 	struct inquiry *inquiry = arg;
-	struct list *entry = list_first(&inquiry->waiting);
+	struct list *entry;
 
 	(void)engine;
-	if (entry)
-		end_inquiry(
-			list_entry(entry, struct engine_reading, waiting)->reading.options.node,
-			inquiry);
+	if (!list_is_empty(&inquiry->waiting))
+		end_inquiry(inquiry);
 	while ((entry = list_pop(&inquiry->waiting))) {
-		struct engine_reading *own = list_entry(entry, struct engine_reading, waiting);
+		struct engine_reading *pending =
+			list_entry(entry, struct engine_reading, waiting);
 
-		own->inquiry = NULL;
+		pending->inquiry = NULL;
 		/* after MAD_ASYNC_ALL, readings that have begun since ask again */
-		proceed_reading(own, reply->error == -ECANCELED ? 0 : take_reply(own, reply));
+		proceed_reading(pending,
+				reply->error == -ECANCELED ? 0 : take_reply(pending, reply));
 	}
 	free(inquiry);
 }
 
-/* Waits for the response to a request of another reading of the engine, or sends the request.
- */
-static int inquire(struct engine_reading *own)
+/* Requests ClassPortInfo, unless another reading of the engine has: waits for the response. */
+static int inquire(struct engine_reading *pending)
 {
-	struct mad_counters_node *node = own->reading.options.node;
+	struct mad_counters_node *node = pending->reading.options.node;
 	struct inquiry *inquiry;
 	int error;
 
 	pthread_mutex_lock(&node->lock);
 	inquiry = node->inquiry;
-	if (inquiry && inquiry->engine != own->engine)
+	if (inquiry && inquiry->engine != pending->engine)
 		inquiry = NULL;
 	pthread_mutex_unlock(&node->lock);
 	if (!inquiry) {
 		inquiry = malloc(sizeof(*inquiry));
 		if (!inquiry)
 			return -ENOMEM;
-		inquiry->engine = own->engine;
+		inquiry->engine = pending->engine;
+		inquiry->node = node;
 		list_init(&inquiry->waiting);
-		error = send_request(own, class_port_info_came, inquiry, &inquiry->id);
+		error = send_request(pending, class_port_info_came, inquiry, &inquiry->id);
 		if (error) {
 			free(inquiry);
 			return error;
@@ -216,23 +220,23 @@ static int inquire(struct engine_reading *own)
 			node->inquiry = inquiry;
 		pthread_mutex_unlock(&node->lock);
 	}
-	own->inquiry = inquiry;
-	list_add_last(&inquiry->waiting, &own->waiting);
+	pending->inquiry = inquiry;
+	list_add_last(&inquiry->waiting, &pending->waiting);
 	return 0;
 }
 
 /* Requests the next attribute, or ends the reading. */
-static void proceed_reading(struct engine_reading *own, int error)
+static void proceed_reading(struct engine_reading *pending, int error)
 {
-	if (engine_operation_is_cancelled(own->engine, &own->operation))
+	if (engine_operation_is_cancelled(pending->engine, &pending->operation))
 		error = -ECANCELED;
-	own->source = error ? SOURCE_NONE : reading_next(&own->reading, &error);
-	if (own->source == SOURCE_CLASS_PORT_INFO && own->reading.options.node)
-		error = inquire(own);
-	else if (own->source != SOURCE_NONE)
-		error = send_request(own, response_came, own, &own->id);
-	if (error || own->source == SOURCE_NONE)
-		finish_reading(own, error);
+	pending->source = error ? SOURCE_NONE : reading_next(&pending->reading, &error);
+	if (pending->source == SOURCE_CLASS_PORT_INFO && pending->reading.options.node)
+		error = inquire(pending);
+	else if (pending->source != SOURCE_NONE)
+		error = send_request(pending, response_came, pending, &pending->id);
+	if (error || pending->source == SOURCE_NONE)
+		finish_reading(pending, error);
 }
 
 static void begin_reading(struct engine_operation *operation)
@@ -242,28 +246,29 @@ static void begin_reading(struct engine_operation *operation)
 
 static void cancel_reading(struct engine_operation *operation)
 {
-	struct engine_reading *own = list_entry(operation, struct engine_reading, operation);
-	struct inquiry *inquiry = own->inquiry;
-	uint64_t id = inquiry ? inquiry->id : own->id;
+	struct engine_reading *pending =
+		list_entry(operation, struct engine_reading, operation);
+	struct inquiry *inquiry = pending->inquiry;
+	uint64_t id = inquiry ? inquiry->id : pending->id;
 	int cancel_state;
 
 	if (inquiry) {
-		list_remove(&own->waiting);
+		list_remove(&pending->waiting);
 		if (list_is_empty(&inquiry->waiting))
-			end_inquiry(own->reading.options.node, inquiry);
+			end_inquiry(inquiry);
 	}
 	if (!inquiry || list_is_empty(&inquiry->waiting)) {
-		cancel_state = engine_enter_again(own->engine);
-		engine_cancel(own->engine, id);
-		engine_leave(own->engine, cancel_state);
+		cancel_state = engine_enter_again(pending->engine);
+		engine_cancel(pending->engine, id);
+		engine_leave(pending->engine, cancel_state);
 	}
 	if (inquiry)
-		finish_reading(own, -ECANCELED);
+		finish_reading(pending, -ECANCELED);
 }
 
-static int begin_on_engine_unlocking(struct engine_reading *own, uint64_t *id)
+static int begin_on_engine_unlocking(struct engine_reading *pending, uint64_t *id)
 {
-	struct mad_async *engine = own->engine;
+	struct mad_async *engine = pending->engine;
 	int error = engine_why_ended(engine);
 
 	if (!error && handle_agent(&engine->port->handle, IB_PERFORMANCE_CLASS) < 0) {
@@ -271,10 +276,10 @@ static int begin_on_engine_unlocking(struct engine_reading *own, uint64_t *id)
 					      IB_PERFORMANCE_CLASS);
 		return -EPROTONOSUPPORT;
 	}
-	if (!error && reading_next(&own->reading, &error) != SOURCE_NONE)
-		error = operation_begin(engine, &own->operation, id);
+	if (!error && reading_next(&pending->reading, &error) != SOURCE_NONE)
+		error = operation_begin(engine, &pending->operation, id);
 	if (!error)
-		operation_later(engine, &own->operation, begin_reading);
+		operation_later(engine, &pending->operation, begin_reading);
 	return error;
 }
 
@@ -282,27 +287,27 @@ EXPORT int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport
 			       unsigned port_number, const struct mad_counters_options *options,
 			       mad_counters_fn *callback, void *arg, uint64_t *id)
 {
-	struct engine_reading *own;
+	struct engine_reading *pending;
 	int error, cancel_state;
 
 	if (!async || !callback || !reading_is_valid(dport, port_number, options))
 		return counters_fail(-EINVAL);
-	own = calloc(1, sizeof(*own));
-	if (!own)
+	pending = calloc(1, sizeof(*pending));
+	if (!pending)
 		return counters_fail(-ENOMEM);
-	own->operation.cancel = cancel_reading;
-	own->engine = async;
-	own->dport = *dport;
-	own->callback = callback;
-	own->arg = arg;
-	reading_init(&own->reading, port_number, options, false);
-	node_hold(own->reading.options.node);
+	pending->operation.cancel = cancel_reading;
+	pending->engine = async;
+	pending->dport = *dport;
+	pending->callback = callback;
+	pending->arg = arg;
+	reading_init(&pending->reading, port_number, options, false);
+	node_hold(pending->reading.options.node);
 	error = engine_enter(async, &cancel_state);
 	if (!error) {
-		error = begin_on_engine_unlocking(own, id);
+		error = begin_on_engine_unlocking(pending, id);
 		engine_leave(async, cancel_state);
 	}
 	if (error)
-		free_engine_reading(own);
+		free_engine_reading(pending);
 	return counters_fail(error);
 }
