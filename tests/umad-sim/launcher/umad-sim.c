@@ -283,12 +283,13 @@ static int run_server(struct options *options)
 		stop("%s", why);
 	running = &server;
 	sigemptyset(&signals);
-	for (unsigned int i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
 		sigaddset(&signals, endings[i]);
+	/* blocked until the process waits for them (server_run()): server_init() would forget
+	 * an earlier one */
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	for (unsigned int i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
 		on_signal(endings[i], stop_serving);
-	}
-	sigprocmask(SIG_BLOCK, &signals, NULL); /* blocked until the process waits for them
-						 * (server_run()) */
 	error = serve_guarded(&server, options, folder, announce, options, why, -1);
 	if (error)
 		stop("%s", why);
