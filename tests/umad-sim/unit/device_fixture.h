@@ -211,4 +211,13 @@ static inline struct message *read_message(struct device *device)
 	return message;
 }
 
+/* The same; there must be a message. */
+static inline struct message *receive(struct device *device)
+{
+	struct message *message = read_message(device);
+
+	assert_non_null(message);
+	return message;
+}
+
 #endif

@@ -181,6 +181,13 @@ static inline size_t record_count(const struct subnet *subnet)
 	return (subnet->length - SA_HEADER) / stride(subnet);
 }
 
+/* Sends the request for a table. Returns the number of records. */
+static inline size_t records(struct subnet *subnet)
+{
+	ask(subnet);
+	return record_count(subnet);
+}
+
 static inline const uint8_t *record_at(const struct subnet *subnet, size_t number)
 {
 	return subnet->response + SA_HEADER + number * stride(subnet);
@@ -190,8 +197,7 @@ static inline const uint8_t *record_at(const struct subnet *subnet, size_t numbe
 static inline size_t ask_for_all(struct subnet *subnet, unsigned int attribute)
 {
 	begin(subnet, METHOD_GET_TABLE, attribute);
-	ask(subnet);
-	return record_count(subnet);
+	return records(subnet);
 }
 
 #endif

@@ -253,6 +253,14 @@ static inline void rule(struct subnet *subnet, const char *text)
 		fail_msg("%s: %s", text, error.text);
 }
 
+static inline void apply_rules(struct subnet *subnet, const char *const *texts)
+{
+	while (*texts)
+		rule(subnet, *texts++);
+}
+
+#define rules(subnet, ...) apply_rules(subnet, (const char *const[]){__VA_ARGS__, NULL})
+
 /* --- requests ------------------------------------------------------------------- */
 
 static inline void begin(struct subnet *subnet, uint8_t class, unsigned int method,

@@ -88,9 +88,7 @@ SUBNET_TEST(each_passing_rule_leaves_none_standing)
 
 SUBNET_TEST(an_empty_line_and_a_comment_are_nothing)
 {
-	rule(subnet, "");
-	rule(subnet, "  \t\n");
-	rule(subnet, "  # loss 100%");
+	rules(subnet, "", "  \t\n", "  # loss 100%");
 	assert_int_equal(subnet->fabric.faults->count, 0);
 }
 
@@ -174,8 +172,7 @@ SUBNET_TEST(text_behind_a_rule_and_a_hash_is_a_comment)
 	assert_int_equal(standing(subnet, "loss 1% on beta/2\t#1 # 2")->port,
 			 port_of(subnet, BETA, 2));
 	assert_int_equal(standing(subnet, "redirect #3 on #4 # on alpha")->node, GAMMA);
-	rule(subnet, "clear # all");
-	rule(subnet, "after 2s clear # later");
+	rules(subnet, "clear # all", "after 2s clear # later");
 }
 
 SUBNET_TEST(a_hash_in_a_node_s_name_begins_no_comment)

@@ -54,68 +54,13 @@ SUBNET_TEST(a_slow_node_takes_its_time_for_each_response)
 	assert_int_equal(subnet->gmps.count, 1);
 }
 
-SUBNET_TEST(smp_time_is_one_after_the_other)
-{
-	rule(subnet, "smp-time 10us on gamma");
-	burst(subnet, GAMMA, 3);
-	pass(&subnet->fabric, 10 * MICROSECOND);
-	assert_int_equal(subnet->smps.count, 1);
-	pass(&subnet->fabric, 10 * MICROSECOND - 1);
-	assert_int_equal(subnet->smps.count, 1);
-	pass(&subnet->fabric, 1);
-	assert_int_equal(subnet->smps.count, 2);
-	pass(&subnet->fabric, 10 * MICROSECOND);
-	assert_int_equal(subnet->smps.count, 3);
-}
-
-SUBNET_TEST(smp_time_is_not_for_general_services)
-{
-	rule(subnet, "smp-time 10us on gamma");
-	assert_true(responds_to_gmp(subnet, GAMMA));
-	assert_false(responds(subnet, GAMMA));
-}
-
-SUBNET_TEST(a_queue_for_smps_that_is_full_drops_more)
-{
-	start_trace(subnet);
-	rule(subnet, "smp-time 10us");
-	rule(subnet, "smp-queue 2 on gamma");
-	burst(subnet, GAMMA, 5);
-	assert_true(traced(subnet, "dropped: buffer full at gamma/1"));
-	pass(&subnet->fabric, SECOND);
-	assert_int_equal(subnet->smps.count, 3); /* one is processed, two wait */
-	burst(subnet, BETA, 5);
-	pass(&subnet->fabric, SECOND);
-	assert_int_equal(subnet->smps.count, 5);
-}
-
 SUBNET_TEST(a_trace_has_no_control_characters_of_names)
 {
 	start_trace(subnet);
-	rule(subnet, "smp-time 10us");
-	rule(subnet, "smp-queue 1 on gamma");
+	rules(subnet, "smp-time 10us", "smp-queue 1 on gamma");
 	subnet->fabric.graph.nodes[GAMMA].name[0] = '\x1b';
 	burst(subnet, GAMMA, 5);
 	assert_true(traced(subnet, "dropped: buffer full at ?amma/1"));
-}
-
-SUBNET_TEST(a_queue_that_drained_takes_more)
-{
-	rule(subnet, "smp-time 10us");
-	rule(subnet, "smp-queue 1");
-	burst(subnet, GAMMA, 2);
-	pass(&subnet->fabric, 10 * MICROSECOND);
-	ask_node(subnet, GAMMA, CLASS_SMP);
-	assert_int_equal(send_by(subnet, &subnet->smps, UINT32_MAX), 0);
-	pass(&subnet->fabric, SECOND);
-	assert_int_equal(subnet->smps.count, 3);
-}
-
-SUBNET_TEST(a_queue_without_smp_time_never_fills)
-{
-	rule(subnet, "smp-queue 1");
-	burst(subnet, GAMMA, 5);
-	assert_int_equal(subnet->smps.count, 5);
 }
 
 SUBNET_TEST(a_silent_node_does_not_respond_but_receives_responses)
@@ -300,8 +245,7 @@ SUBNET_TEST(without_on_a_rule_is_for_all)
 
 SUBNET_TEST(the_later_rule_wins)
 {
-	rule(subnet, "loss 100%");
-	rule(subnet, "loss 0% on near");
+	rules(subnet, "loss 100%", "loss 0% on near");
 	assert_true(responds(subnet, BETA)); /* all links of BETA are at near */
 	assert_false(responds(subnet, GAMMA));
 	rule(subnet, "loss 100%");
@@ -311,19 +255,15 @@ SUBNET_TEST(the_later_rule_wins)
 SUBNET_TEST(rules_that_later_ones_replace_are_not_kept)
 {
 	for (int i = 0; i < 100; i++) {
-		rule(subnet, "loss 1%");
-		rule(subnet, "slow 1ms on beta");
-		rule(subnet, "slow 2ms on gamma");
-		rule(subnet, "loss 0% on near/2");
-		rule(subnet, "loss 2% on near");
+		rules(subnet, "loss 1%", "slow 1ms on beta", "slow 2ms on gamma",
+		      "loss 0% on near/2", "loss 2% on near");
 	}
 	assert_int_equal(subnet->fabric.faults->count, 5);
 }
 
 SUBNET_TEST(the_later_rule_wins_whichever_end_it_names)
 {
-	rule(subnet, "loss 100% on beta/1");
-	rule(subnet, "loss 0% on near/2");
+	rules(subnet, "loss 100% on beta/1", "loss 0% on near/2");
 	assert_true(responds(subnet, BETA));
 	rule(subnet, "loss 100% on beta/1");
 	assert_false(responds(subnet, BETA));
@@ -336,8 +276,7 @@ SUBNET_TEST(a_rule_for_a_link_holds_in_both_directions)
 	assert_false(responds(subnet, BETA));
 	assert_true(traced(subnet, "1 lost at near/2"));
 	assert_false(traced(subnet, "lost at beta/1"));
-	rule(subnet, "clear");
-	rule(subnet, "loss 100% on near/2");
+	rules(subnet, "clear", "loss 100% on near/2");
 	wire_send(&subnet->fabric, &(struct packet){.from = port_of(subnet, BETA, 1),
 						    .mad = {1, CLASS_SMP, 1, METHOD_GET},
 						    .slid = lid_of(subnet, BETA),
@@ -356,8 +295,7 @@ SUBNET_TEST(a_rule_for_a_port_is_not_for_the_others)
 
 SUBNET_TEST(after_a_time_a_rule_comes_into_force)
 {
-	rule(subnet, "after 2s silent on gamma");
-	rule(subnet, "after 3s clear");
+	rules(subnet, "after 2s silent on gamma", "after 3s clear");
 	pass(&subnet->fabric, 2 * SECOND - 1);
 	assert_true(responds(subnet, GAMMA));
 	pass(&subnet->fabric, 1);
@@ -369,9 +307,8 @@ SUBNET_TEST(after_a_time_a_rule_comes_into_force)
 SUBNET_TEST(held_rules_wait_until_the_program_begins)
 {
 	fault_hold(&subnet->fabric);
-	rule(subnet, "after 2s silent on beta");
-	rule(subnet, "after 2s slow 1s on gamma");
-	rule(subnet, "after 2s slow 0s on gamma");
+	rules(subnet, "after 2s silent on beta", "after 2s slow 1s on gamma",
+	      "after 2s slow 0s on gamma");
 	pass(&subnet->fabric, 5 * SECOND);
 	assert_true(responds(subnet, BETA));
 	assert_int_equal(fault_begin(&subnet->fabric), 0);
@@ -392,8 +329,7 @@ SUBNET_TEST(a_held_rule_goes_with_the_fabric)
 
 SUBNET_TEST(a_rule_that_still_waits_goes_with_the_fabric)
 {
-	rule(subnet, "after 2s silent on gamma");
-	rule(subnet, "reboot 1s on gamma");
+	rules(subnet, "after 2s silent on gamma", "reboot 1s on gamma");
 }
 
 /* A rule whose time has come, but whose timer did not run yet. */
@@ -404,11 +340,8 @@ SUBNET_TEST(a_rule_that_is_due_goes_with_the_fabric)
 
 SUBNET_TEST(cleared_all_is_well_again)
 {
-	rule(subnet, "loss 100%");
-	rule(subnet, "silent on gamma");
-	rule(subnet, "busy 100%");
-	rule(subnet, "link down on near/2");
-	rule(subnet, "clear");
+	rules(subnet, "loss 100%", "silent on gamma", "busy 100%", "link down on near/2",
+	      "clear");
 	for (uint32_t node = NEAR; node <= GAMMA; node++) {
 		assert_true(responds(subnet, node));
 		assert_int_equal(status_of_response(subnet), 0);
@@ -429,8 +362,7 @@ SUBNET_TEST(the_sa_forgets_once_for_each_rule_that_says_so)
 	rule(subnet, "forget"); /* a fabric without an SA */
 	subnet->fabric.sa_forgets = note_forgotten;
 	forgotten = 0;
-	rule(subnet, "forget");
-	rule(subnet, "after 2s forget");
+	rules(subnet, "forget", "after 2s forget");
 	assert_int_equal(forgotten, 1);
 	pass(&subnet->fabric, 3 * SECOND);
 	assert_int_equal(forgotten, 2);
@@ -439,9 +371,7 @@ SUBNET_TEST(the_sa_forgets_once_for_each_rule_that_says_so)
 SUBNET_TEST(clear_ends_the_rules_of_nodes_and_pending_rules)
 {
 	subnet->fabric.device_changed = note_change;
-	rule(subnet, "reboot 100s on gamma");
-	rule(subnet, "remove on beta");
-	rule(subnet, "after 1s silent on alpha");
+	rules(subnet, "reboot 100s on gamma", "remove on beta", "after 1s silent on alpha");
 	assert_false(responds(subnet, GAMMA));
 	changed_node = NONE;
 	rule(subnet, "clear");
@@ -454,10 +384,8 @@ SUBNET_TEST(clear_ends_the_rules_of_nodes_and_pending_rules)
 
 SUBNET_TEST(a_reboot_lasts_as_long_as_the_longest_that_was_asked_for)
 {
-	rule(subnet, "reboot 1s on gamma");
-	rule(subnet, "clear");
-	rule(subnet, "reboot 3s on gamma");
-	rule(subnet, "reboot 2s on gamma");
+	rules(subnet, "reboot 1s on gamma", "clear", "reboot 3s on gamma",
+	      "reboot 2s on gamma");
 	pass(&subnet->fabric, 3 * SECOND - 1);
 	assert_false(responds(subnet, GAMMA));
 	pass(&subnet->fabric, 1);

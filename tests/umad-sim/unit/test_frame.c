@@ -242,25 +242,6 @@ TEST(the_invariant_crc_ignores_fields_that_switches_change)
 	assert_int_not_equal(icrc_at(frame + 324), icrc);
 }
 
-TEST(every_other_byte_counts_in_the_invariant_crc)
-{
-	uint8_t mad[MAD_BYTES], frame[FRAME_BYTES];
-	uint32_t icrc;
-
-	fill(mad);
-	frame_build(frame, &gmp, mad);
-	icrc = icrc_at(frame + 284);
-	for (unsigned int i = 1; i < 284; i++) {
-		frame[i] ^= 0x80;
-		frame_put_crcs(frame, 284);
-		if (i == 12)
-			assert_int_equal(icrc_at(frame + 284), icrc);
-		else
-			assert_int_not_equal(icrc_at(frame + 284), icrc);
-		frame[i] ^= 0x80;
-	}
-}
-
 TEST(a_record_of_erf_has_time_and_lengths)
 {
 	static const uint8_t expected[ERF_HEADER] = {
@@ -356,17 +337,6 @@ TEST(segments_join_to_the_message)
 			assert_memory_equal(joined + offset, message + offset, length - offset);
 		}
 	}
-}
-
-TEST(a_sent_message_of_one_segment_is_first_and_last)
-{
-	uint8_t mad[MAD_BYTES] = {0}, made[MAD_BYTES];
-
-	set_rmpp(mad, 0x03, RMPP_DATA, RMPP_ACTIVE);
-	frame_segment(made, mad, 200, 1, true);
-	assert_int_equal(made[RMPP_FLAGS], RMPP_ACTIVE | RMPP_FIRST | RMPP_LAST);
-	assert_int_equal(get32(made + RMPP_SEGMENT), 1);
-	assert_int_equal(get32(made + RMPP_PAYLOAD), 200 - RMPP_HEADER);
 }
 
 TEST(a_sent_message_of_one_segment_needs_the_active_flag_alone)

@@ -159,6 +159,8 @@ static void tear_down(struct kernel *kernel)
 	free(kernel);
 }
 
+#define KERNEL_TEST(name) TEST_ON(name, struct kernel *kernel, set_up, tear_down)
+
 static void make_smp(uint8_t mad[MAD_BYTES], uint8_t class, uint8_t method,
 		     unsigned int attribute)
 {
@@ -217,22 +219,18 @@ static void hear_event(struct kernel *kernel, enum sim_hca_event event)
 	assert_int_equal(kernel->message.id, event);
 }
 
-TEST(a_device_has_the_properties_of_its_node)
+KERNEL_TEST(a_device_has_the_properties_of_its_node)
 {
-	struct kernel *kernel = set_up();
-
 	assert_string_equal(kernel->create.name, "mlx5_0");
 	assert_string_equal(kernel->create.node_description, "host-1");
 	assert_string_equal(kernel->create.type, "MT4123");
 	assert_int_equal(kernel->create.port_count, 1);
 	assert_true(kernel->create.node_guid == hardware(&kernel->server.fabric, HOST_1)->guid);
-	tear_down(kernel);
 }
 
 /* Each reply may lead to the next command: between them the server has its other events. */
-TEST(a_device_is_read_once_for_each_event)
+KERNEL_TEST(a_device_is_read_once_for_each_event)
 {
-	struct kernel *kernel = set_up();
 	struct sim_hca_command request = {.operation = SIM_HCA_DESCRIPTION};
 
 	for (uint32_t id = 1; id <= 2; id++)
@@ -242,7 +240,6 @@ TEST(a_device_is_read_once_for_each_event)
 	assert_int_equal(kernel->message.id, 1);
 	while (hear(kernel))
 		assert_int_not_equal(kernel->message.kind, SIM_HCA_REPLY);
-	tear_down(kernel);
 }
 
 TEST(without_the_module_the_reason_names_it)
@@ -280,9 +277,8 @@ TEST(the_error_of_the_kernel_is_the_reason)
 
 /* The kernel has incremented the hop pointer of the request, and decrements that of the
  * response. */
-TEST(a_directed_request_has_its_response)
+KERNEL_TEST(a_directed_request_has_its_response)
 {
-	struct kernel *kernel = set_up();
 	struct frame_address address;
 	uint8_t mad[MAD_BYTES];
 
@@ -300,12 +296,10 @@ TEST(a_directed_request_has_its_response)
 	assert_true(get64(mad + SMP_DATA_AT + 12) ==
 		    hardware(&kernel->server.fabric, HOST_2)->guid);
 	assert_false(hear(kernel));
-	tear_down(kernel);
 }
 
-TEST(a_request_by_lid_has_the_lid_of_the_port)
+KERNEL_TEST(a_request_by_lid_has_the_lid_of_the_port)
 {
-	struct kernel *kernel = set_up();
 	const struct port *ports = kernel->server.fabric.ports;
 	uint32_t port = hardware(&kernel->server.fabric, HOST_1)->first_port + 1;
 	struct frame_address address;
@@ -318,13 +312,11 @@ TEST(a_request_by_lid_has_the_lid_of_the_port)
 	hear_packet(kernel, &address, mad);
 	assert_int_equal(address.dlid, ports[port].lid);
 	assert_int_equal(mad[3], METHOD_GET | METHOD_RESPONSE);
-	tear_down(kernel);
 }
 
 /* Not the simulated adapter responds, but the kernel. */
-TEST(requests_of_others_reach_the_kernel)
+KERNEL_TEST(requests_of_others_reach_the_kernel)
 {
-	struct kernel *kernel = set_up();
 	struct fabric *fabric = &kernel->server.fabric;
 	struct packet packet = {.from = hardware(fabric, HOST_2)->first_port + 1,
 				.dlid = PERMISSIVE_LID};
@@ -340,12 +332,10 @@ TEST(requests_of_others_reach_the_kernel)
 	assert_int_equal(mad[3], METHOD_GET);
 	assert_int_equal(mad[6], 1); /* not changed by the receiver yet */
 	assert_false(hear(kernel));
-	tear_down(kernel);
 }
 
-TEST(malformed_packets_are_not_sent)
+KERNEL_TEST(malformed_packets_are_not_sent)
 {
-	struct kernel *kernel = set_up();
 	uint8_t frame[FRAME_BYTES] = {0};
 
 	for (uint32_t length = 0; length < FRAME_BYTES; length++) {
@@ -353,12 +343,10 @@ TEST(malformed_packets_are_not_sent)
 		run(kernel);
 	}
 	assert_false(hear(kernel));
-	tear_down(kernel);
 }
 
-TEST(the_adapter_responds_to_commands)
+KERNEL_TEST(the_adapter_responds_to_commands)
 {
-	struct kernel *kernel = set_up();
 	struct sim_hca_command request = {.operation = SIM_HCA_MAD};
 	struct sim_hca_reply reply;
 
@@ -374,12 +362,10 @@ TEST(the_adapter_responds_to_commands)
 	assert_int_equal(reply.responds, 0);
 	request.operation = 99;
 	assert_int_equal(command(kernel, &request).status, EOPNOTSUPP);
-	tear_down(kernel);
 }
 
-TEST(is_sm_is_a_bit_of_the_port)
+KERNEL_TEST(is_sm_is_a_bit_of_the_port)
 {
-	struct kernel *kernel = set_up();
 	struct sim_hca_command request = {.operation = SIM_HCA_CAPABILITIES, .set = IS_SM};
 	const struct port *state =
 		&kernel->server.fabric
@@ -391,12 +377,10 @@ TEST(is_sm_is_a_bit_of_the_port)
 	request.clear = IS_SM;
 	assert_int_equal(command(kernel, &request).status, 0);
 	assert_false(state->capability_mask & IS_SM);
-	tear_down(kernel);
 }
 
-TEST(the_description_of_a_node_changes)
+KERNEL_TEST(the_description_of_a_node_changes)
 {
-	struct kernel *kernel = set_up();
 	struct sim_hca_command request = {.operation = SIM_HCA_DESCRIPTION};
 	char longest[65];
 
@@ -411,13 +395,11 @@ TEST(the_description_of_a_node_changes)
 	memset(request.data, 'x', MAD_BYTES);
 	assert_int_equal(command(kernel, &request).status, 0);
 	assert_string_equal(kernel->server.fabric.nodes[HOST_1].description, longest);
-	tear_down(kernel);
 }
 
 /* The driver knows no M_Key; a program has to. */
-TEST(a_command_of_the_driver_needs_no_mkey)
+KERNEL_TEST(a_command_of_the_driver_needs_no_mkey)
 {
-	struct kernel *kernel = set_up();
 	struct sim_hca_command request = {.operation = SIM_HCA_MAD};
 	uint32_t port = hardware(&kernel->server.fabric, HOST_1)->first_port + 1;
 	struct port_settings *settings = settings_of(&kernel->server.fabric, port);
@@ -429,12 +411,10 @@ TEST(a_command_of_the_driver_needs_no_mkey)
 	assert_int_equal(command(kernel, &request).responds, 0);
 	request.flags = SIM_HCA_IGNORE_MKEY;
 	assert_int_equal(command(kernel, &request).responds, 1);
-	tear_down(kernel);
 }
 
-TEST(events_follow_the_reply_to_a_set)
+KERNEL_TEST(events_follow_the_reply_to_a_set)
 {
-	struct kernel *kernel = set_up();
 	struct sim_hca_command request = {.operation = SIM_HCA_MAD};
 	struct sim_hca_reply reply;
 	uint8_t *data = request.data + SMP_DATA_AT;
@@ -461,12 +441,10 @@ TEST(events_follow_the_reply_to_a_set)
 	command(kernel, &request);
 	hear_event(kernel, SIM_HCA_PKEY_CHANGE);
 	assert_false(hear(kernel));
-	tear_down(kernel);
 }
 
-TEST(the_kernel_is_told_of_links)
+KERNEL_TEST(the_kernel_is_told_of_links)
 {
-	struct kernel *kernel = set_up();
 	uint32_t port = hardware(&kernel->server.fabric, HOST_1)->first_port + 1;
 
 	link_cut(&kernel->server.fabric, port, true);
@@ -474,15 +452,12 @@ TEST(the_kernel_is_told_of_links)
 	link_cut(&kernel->server.fabric, port, false);
 	run(kernel);
 	assert_false(hear(kernel) && kernel->message.id == SIM_HCA_PORT_ERROR);
-	tear_down(kernel);
 }
 
-TEST(a_removed_device_is_closed)
+KERNEL_TEST(a_removed_device_is_closed)
 {
-	struct kernel *kernel = set_up();
 	uint8_t byte;
 
 	kernel_devices_node_changed(&kernel->server, HOST_1, false);
 	assert_int_equal(recv(kernel->fd, &byte, 1, MSG_DONTWAIT), 0);
-	tear_down(kernel);
 }

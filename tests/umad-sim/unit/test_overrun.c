@@ -83,9 +83,7 @@ SUBNET_TEST(a_request_that_a_program_serves_takes_the_processor_too)
 
 SUBNET_TEST(a_switch_forwards_without_its_processor)
 {
-	rule(subnet, "service 10ms on near");
-	rule(subnet, "service 10ms on far");
-	rule(subnet, "buffer 0");
+	rules(subnet, "service 10ms on near", "service 10ms on far", "buffer 0");
 	ask_smps(subnet, NEAR, 1);
 	ask_smps(subnet, GAMMA, 5);
 	assert_int_equal(subnet->smps.count, 5);
@@ -93,16 +91,14 @@ SUBNET_TEST(a_switch_forwards_without_its_processor)
 
 SUBNET_TEST(responses_do_not_take_the_processor)
 {
-	rule(subnet, "service 10ms on alpha");
-	rule(subnet, "buffer 0 on alpha");
+	rules(subnet, "service 10ms on alpha", "buffer 0 on alpha");
 	ask_smps(subnet, GAMMA, 5);
 	assert_int_equal(subnet->smps.count, 5);
 }
 
 SUBNET_TEST(a_slow_node_is_slow_besides)
 {
-	rule(subnet, "service 10us on gamma");
-	rule(subnet, "slow 1ms on gamma");
+	rules(subnet, "service 10us on gamma", "slow 1ms on gamma");
 	ask_smps(subnet, GAMMA, 2);
 	pass(&subnet->fabric, MILLISECOND + 10 * MICROSECOND);
 	assert_int_equal(subnet->smps.count, 1);
@@ -112,8 +108,7 @@ SUBNET_TEST(a_slow_node_is_slow_besides)
 
 SUBNET_TEST(of_service_and_smp_time_the_later_counts)
 {
-	rule(subnet, "service 10us");
-	rule(subnet, "smp-time 30us");
+	rules(subnet, "service 10us", "smp-time 30us");
 	ask(subnet, GAMMA, true, 1);
 	ask(subnet, GAMMA, false, 1);
 	pass(&subnet->fabric, 10 * MICROSECOND);
@@ -144,8 +139,7 @@ SUBNET_TEST(a_processor_that_is_busy_for_ever_drops)
 SUBNET_TEST(a_full_buffer_drops)
 {
 	start_trace(subnet);
-	rule(subnet, "service 10us on gamma");
-	rule(subnet, "buffer 2 on gamma");
+	rules(subnet, "service 10us on gamma", "buffer 2 on gamma");
 	ask_smps(subnet, GAMMA, 3);
 	assert_false(traced(subnet, "dropped"));
 	ask_smps(subnet, GAMMA, 2);
@@ -154,21 +148,9 @@ SUBNET_TEST(a_full_buffer_drops)
 	assert_int_equal(subnet->smps.count, 3); /* one is processed, two wait */
 }
 
-SUBNET_TEST(a_buffer_that_drained_takes_more)
-{
-	rule(subnet, "service 10us");
-	rule(subnet, "buffer 1");
-	ask_smps(subnet, GAMMA, 2);
-	pass(&subnet->fabric, 10 * MICROSECOND);
-	ask_smps(subnet, GAMMA, 2);
-	pass(&subnet->fabric, SECOND);
-	assert_int_equal(subnet->smps.count, 3);
-}
-
 SUBNET_TEST(a_buffer_of_none_takes_one_at_a_time)
 {
-	rule(subnet, "service 10us");
-	rule(subnet, "buffer 0");
+	rules(subnet, "service 10us", "buffer 0");
 	ask_smps(subnet, GAMMA, 2);
 	pass(&subnet->fabric, 10 * MICROSECOND);
 	assert_int_equal(subnet->smps.count, 1);
@@ -186,9 +168,7 @@ SUBNET_TEST(without_service_a_buffer_never_fills)
 
 SUBNET_TEST(of_buffer_and_smp_queue_the_later_counts)
 {
-	rule(subnet, "service 10us");
-	rule(subnet, "smp-queue 3");
-	rule(subnet, "buffer 0");
+	rules(subnet, "service 10us", "smp-queue 3", "buffer 0");
 	ask_smps(subnet, GAMMA, 5);
 	rule(subnet, "smp-queue 3");
 	ask_smps(subnet, BETA, 5);
@@ -200,8 +180,7 @@ SUBNET_TEST(of_buffer_and_smp_queue_the_later_counts)
 
 SUBNET_TEST(a_dropped_smp_counts_at_the_port_it_came_in_by)
 {
-	rule(subnet, "service 10us");
-	rule(subnet, "buffer 1");
+	rules(subnet, "service 10us", "buffer 1");
 	ask_smps(subnet, BETA, 6);
 	assert_true(counted(subnet, BETA, 1, COUNT_VL15_DROPPED) == 4);
 	assert_true(counted(subnet, BETA, 2, COUNT_VL15_DROPPED) == 0);
@@ -213,8 +192,7 @@ SUBNET_TEST(a_dropped_smp_counts_at_the_port_it_came_in_by)
 
 SUBNET_TEST(a_dropped_gmp_is_not_of_vl_15)
 {
-	rule(subnet, "service 10us");
-	rule(subnet, "buffer 1");
+	rules(subnet, "service 10us", "buffer 1");
 	ask(subnet, BETA, false, 6);
 	assert_true(counted(subnet, BETA, 1, COUNT_VL15_DROPPED) == 0);
 	assert_true(counted(subnet, BETA, 1, COUNT_QP1_DROPPED) == 4);
@@ -223,9 +201,7 @@ SUBNET_TEST(a_dropped_gmp_is_not_of_vl_15)
 /* Timers that run late must not make bursts. */
 SUBNET_TEST(packets_that_were_apart_stay_apart_when_the_fabric_runs_late)
 {
-	rule(subnet, "hop-latency 10us");
-	rule(subnet, "service 10us on gamma");
-	rule(subnet, "buffer 0 on gamma");
+	rules(subnet, "hop-latency 10us", "service 10us on gamma", "buffer 0 on gamma");
 	for (unsigned int i = 0; i < 3; i++) {
 		make_request(subnet, GAMMA, true);
 		assert_int_equal(send_by(subnet, &subnet->smps, UINT32_MAX), 0);
@@ -256,8 +232,7 @@ SUBNET_TEST(late_packets_are_processed_in_the_order_they_are_seen)
 SUBNET_TEST(a_host_has_so_many_requests_in_flight)
 {
 	start_trace(subnet);
-	rule(subnet, "path-limit 3 on alpha");
-	rule(subnet, "slow 1ms on gamma");
+	rules(subnet, "path-limit 3 on alpha", "slow 1ms on gamma");
 	ask_smps(subnet, GAMMA, 3);
 	assert_false(traced(subnet, "dropped"));
 	ask(subnet, BETA, false, 1);
@@ -291,8 +266,7 @@ SUBNET_TEST(lost_packets_are_no_longer_in_flight)
 		rule(subnet, losses[i]);
 		for (unsigned int n = 0; n < 5; n++)
 			ask_smps(subnet, GAMMA, 1);
-		rule(subnet, "clear");
-		rule(subnet, "path-limit 1");
+		rules(subnet, "clear", "path-limit 1");
 		subnet->smps.count = 0;
 		ask_smps(subnet, BETA, 1);
 		assert_int_equal(subnet->smps.count, 1);
@@ -301,8 +275,7 @@ SUBNET_TEST(lost_packets_are_no_longer_in_flight)
 
 SUBNET_TEST(a_response_that_was_lost_ends_its_request)
 {
-	rule(subnet, "path-limit 1");
-	rule(subnet, "slow 1ms on gamma");
+	rules(subnet, "path-limit 1", "slow 1ms on gamma");
 	ask_smps(subnet, GAMMA, 1);
 	rule(subnet, "loss 100% on gamma/1");
 	ask_smps(subnet, BETA, 1);
@@ -314,9 +287,7 @@ SUBNET_TEST(a_response_that_was_lost_ends_its_request)
 
 SUBNET_TEST(a_request_dropped_by_a_buffer_is_no_longer_in_flight)
 {
-	rule(subnet, "path-limit 2");
-	rule(subnet, "service 1ms on gamma");
-	rule(subnet, "buffer 0 on gamma");
+	rules(subnet, "path-limit 2", "service 1ms on gamma", "buffer 0 on gamma");
 	ask_smps(subnet, GAMMA, 2);
 	ask_smps(subnet, BETA, 1);
 	assert_int_equal(subnet->smps.count, 1);
@@ -348,8 +319,7 @@ SUBNET_TEST(an_agent_takes_its_requests_with_it)
 	struct inbox other;
 
 	listen_at(&subnet->fabric, &other, port_of(subnet, ALPHA, 1), CLASS_SMP, 0);
-	rule(subnet, "path-limit 1 on alpha");
-	rule(subnet, "slow 1s on gamma");
+	rules(subnet, "path-limit 1 on alpha", "slow 1s on gamma");
 	make_request(subnet, GAMMA, true);
 	assert_int_equal(send_by(subnet, &other, UINT32_MAX), 0);
 	settle(&subnet->fabric);
@@ -406,16 +376,9 @@ static void assert_statistics(struct subnet *subnet, const char *expected)
 	free(text);
 }
 
-SUBNET_TEST(before_the_first_request_the_statistics_are_empty)
-{
-	assert_statistics(subnet, COLUMNS "total\t-\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n");
-}
-
 SUBNET_TEST(statistics_have_the_load_of_each_node)
 {
-	rule(subnet, "service 10us");
-	rule(subnet, "buffer 2");
-	rule(subnet, "path-limit 9");
+	rules(subnet, "service 10us", "buffer 2", "path-limit 9");
 	ask_smps(subnet, GAMMA, 5);
 	ask(subnet, BETA, false, 2);
 	ask(subnet, GAMMA, false, 5);

@@ -364,8 +364,7 @@ SUBNET_TEST(a_disabled_port_takes_its_peer_down_until_it_polls)
 SUBNET_TEST(a_peer_that_polls_does_not_wake_a_disabled_port)
 {
 	assert_int_equal(set_port(subnet, NEAR, 4, IB_PORT_PHYS_STATE_F, PHYS_DISABLED), 0);
-	rule(subnet, "link down on near/4");
-	rule(subnet, "link up on near/4");
+	rules(subnet, "link down on near/4", "link up on near/4");
 	assert_int_equal(state_of(subnet, NEAR, 4)->phys_state, PHYS_DISABLED);
 	assert_int_equal(state_of(subnet, FAR, 4)->phys_state, PHYS_POLLING);
 }

@@ -445,8 +445,7 @@ SUBNET_TEST(a_silent_switch_sends_no_trap)
 	struct inbox inbox;
 
 	listen_for_traps(subnet, &inbox);
-	rule(subnet, "silent on far");
-	rule(subnet, "link down on beta/2");
+	rules(subnet, "silent on far", "link down on beta/2");
 	pass(&subnet->fabric, 10 * SECOND);
 	assert_int_equal(inbox.count, 0);
 }

@@ -69,8 +69,7 @@ static unsigned int downs(struct subnet *subnet, uint32_t node, unsigned int num
 
 SUBNET_TEST(rules_degrade_both_ends_and_support_stays)
 {
-	rule(subnet, "width 1x on near/3");
-	rule(subnet, "speed FDR on near/3");
+	rules(subnet, "width 1x on near/3", "speed FDR on near/3");
 	assert_link(subnet, NEAR, 3, 1, FDR);
 	assert_link(subnet, FAR, 3, 1, FDR);
 	assert_link(subnet, NEAR, 4, 4, EDR);
@@ -110,8 +109,7 @@ SUBNET_TEST(a_rule_without_a_port_is_for_all_links_of_its_place)
 
 SUBNET_TEST(the_later_rule_for_a_link_decides)
 {
-	rule(subnet, "width 1x");
-	rule(subnet, "width 4x on near/3");
+	rules(subnet, "width 1x", "width 4x on near/3");
 	assert_link(subnet, FAR, 3, 4, EDR);
 	assert_link(subnet, FAR, 4, 1, EDR);
 	rule(subnet, "width 2x on far/3"); /* neither end supports 2x */
@@ -121,9 +119,7 @@ SUBNET_TEST(the_later_rule_for_a_link_decides)
 SUBNET_TEST(clear_heals_a_link)
 {
 	pass(&subnet->fabric, SECOND);
-	rule(subnet, "width 1x on near/3");
-	rule(subnet, "after 1s speed SDR on near/4");
-	rule(subnet, "clear");
+	rules(subnet, "width 1x on near/3", "after 1s speed SDR on near/4", "clear");
 	assert_link(subnet, NEAR, 3, 4, EDR);
 	assert_int_equal(downs(subnet, NEAR, 3), 2);
 	pass(&subnet->fabric, 2 * SECOND);
@@ -142,8 +138,7 @@ SUBNET_TEST(a_rule_for_later_degrades_the_link_then)
 
 SUBNET_TEST(a_cable_that_is_plugged_in_trains_with_the_rules_of_then)
 {
-	rule(subnet, "link down on near/3");
-	rule(subnet, "width 1x on near/3");
+	rules(subnet, "link down on near/3", "width 1x on near/3");
 	assert_int_equal(state_of(subnet, NEAR, 3)->phys_state, PHYS_POLLING);
 	rule(subnet, "link up on near/3");
 	assert_link(subnet, NEAR, 3, 1, EDR);
@@ -237,8 +232,7 @@ SUBNET_TEST(a_lane_that_is_not_in_use_keeps_its_count)
 	rule(subnet, "speed QDR on near/3"); /* has no FEC */
 	pass(&subnet->fabric, 10 * SECOND);
 	assert_int_equal(lane(subnet, 0), 5000);
-	rule(subnet, "clear");
-	rule(subnet, "fec 400 on near/3");
+	rules(subnet, "clear", "fec 400 on near/3");
 	pass(&subnet->fabric, 10 * SECOND);
 	assert_int_equal(lane(subnet, 0), 6000);
 	assert_int_equal(lane(subnet, 3), 2000);

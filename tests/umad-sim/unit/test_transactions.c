@@ -83,15 +83,6 @@ SHARED_TEST(removing_an_unknown_transaction_changes_nothing)
 	assert_false(transaction_enter(shared, transaction_key(0, 3, 17)));
 }
 
-SHARED_TEST(agents_and_classes_have_transactions_of_their_own)
-{
-	for (uint32_t agent = 0; agent < AGENTS_PER_HANDLE; agent++) {
-		assert_true(transaction_enter(shared, transaction_key(agent, 3, 17)));
-		assert_true(transaction_enter(shared, transaction_key(agent, 4, 17)));
-	}
-	assert_int_equal(used(shared), 2 * AGENTS_PER_HANDLE);
-}
-
 SHARED_TEST(a_transaction_whose_bucket_is_full_goes_into_the_other)
 {
 	uint64_t key = transaction_key(0, 3, 17);

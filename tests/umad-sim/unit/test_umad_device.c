@@ -12,15 +12,13 @@
 
 MACHINES_TEST(agents_get_the_lowest_free_id)
 {
-	struct device *alpha = machines->alpha;
-
 	for (int id = 0; id < 4; id++)
-		assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), id);
-	assert_int_equal(unregister(alpha, 1), 0);
-	assert_int_equal(unregister(alpha, 2), 0);
-	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 1);
-	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 2);
-	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 4);
+		assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), id);
+	assert_int_equal(unregister(machines->alpha, 1), 0);
+	assert_int_equal(unregister(machines->alpha, 2), 0);
+	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), 1);
+	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), 2);
+	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), 4);
 }
 
 MACHINES_TEST(a_descriptor_has_32_agents_and_no_more)
@@ -50,12 +48,10 @@ MACHINES_TEST(a_method_that_is_served_already_is_refused)
 
 MACHINES_TEST(disjoint_methods_of_a_class_are_served_side_by_side)
 {
-	struct device *alpha = machines->alpha;
-
-	assert_int_equal(agent(alpha, PING_CLASS, 0, 1), 0);
-	assert_int_equal(agent(alpha, PING_CLASS, 0, 2), 1);
-	assert_int_equal(agent(alpha, PING_CLASS, 0, 0x7f), 2);
-	assert_int_equal(agent(alpha, PING_CLASS, 0, 0x7f), -EINVAL);
+	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 1), 0);
+	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 2), 1);
+	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 0x7f), 2);
+	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 0x7f), -EINVAL);
 }
 
 static struct ib_user_mad_reg_req2 ping_server(void)
@@ -69,73 +65,63 @@ static struct ib_user_mad_reg_req2 ping_server(void)
 
 MACHINES_TEST(another_oui_is_served_beside_the_first)
 {
-	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
-	assert_int_equal(agent2(alpha, &request), 0);
+	assert_int_equal(agent2(machines->alpha, &request), 0);
 	request.oui = OUI + 1;
-	assert_int_equal(agent2(alpha, &request), 1);
-	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	assert_int_equal(agent2(machines->alpha, &request), 1);
+	assert_int_equal(agent2(machines->alpha, &request), -EINVAL);
 }
 
 MACHINES_TEST(another_class_version_is_served_beside_the_first)
 {
-	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
-	assert_int_equal(agent2(alpha, &request), 0);
+	assert_int_equal(agent2(machines->alpha, &request), 0);
 	request.mgmt_class_version = 2;
-	assert_int_equal(agent2(alpha, &request), 1);
+	assert_int_equal(agent2(machines->alpha, &request), 1);
 }
 
 MACHINES_TEST(a_server_of_range_2_needs_an_oui)
 {
-	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
 	request.oui = 0;
-	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	assert_int_equal(agent2(machines->alpha, &request), -EINVAL);
 	request.mgmt_class = VENDOR_CLASS;
-	assert_int_equal(agent2(alpha, &request), 0);
+	assert_int_equal(agent2(machines->alpha, &request), 0);
 }
 
 MACHINES_TEST(classes_from_0x50_on_are_refused)
 {
-	struct device *alpha = machines->alpha;
-
-	assert_int_equal(agent(alpha, 0x4f, 0, 0), 0);
-	assert_int_equal(agent(alpha, 0x50, 0, 0), -EINVAL);
-	assert_int_equal(agent(alpha, 0x80, 0, 0), -EINVAL);
-	assert_int_equal(agent(alpha, 0xff, 0, 0), -EINVAL);
-	assert_int_equal(agent(alpha, CLASS_DIRECTED_SMP, 0, 0), 1);
+	assert_int_equal(agent(machines->alpha, 0x4f, 0, 0), 0);
+	assert_int_equal(agent(machines->alpha, 0x50, 0, 0), -EINVAL);
+	assert_int_equal(agent(machines->alpha, 0x80, 0, 0), -EINVAL);
+	assert_int_equal(agent(machines->alpha, 0xff, 0, 0), -EINVAL);
+	assert_int_equal(agent(machines->alpha, CLASS_DIRECTED_SMP, 0, 0), 1);
 }
 
 MACHINES_TEST(rmpp_is_for_the_classes_that_have_it)
 {
 	static const uint8_t with[] = {0x03, 0x06, 0x10, 0x12, 0x30, 0x40, 0x4f};
 	static const uint8_t without[] = {0x04, 0x05, 0x07, 0x08, 0x09, 0x21};
-	struct device *alpha = machines->alpha;
-
 	for (size_t i = 0; i < COUNT_OF(with); i++)
-		assert_int_equal(agent(alpha, with[i], 1, 0), i);
+		assert_int_equal(agent(machines->alpha, with[i], 1, 0), i);
 	for (size_t i = 0; i < COUNT_OF(without); i++) {
-		assert_int_equal(agent(alpha, without[i], 1, 0), -EINVAL);
-		assert_in_range(agent(alpha, without[i], 0, 0), 0, 31);
+		assert_int_equal(agent(machines->alpha, without[i], 1, 0), -EINVAL);
+		assert_in_range(agent(machines->alpha, without[i], 0, 0), 0, 31);
 	}
 }
 
 MACHINES_TEST(there_is_one_version_of_rmpp)
 {
-	struct device *alpha = machines->alpha;
-
-	assert_int_equal(agent(alpha, CLASS_SA, 2, 0), -EINVAL);
-	assert_int_equal(agent(alpha, CLASS_SA, 255, 0), -EINVAL);
-	assert_int_equal(agent(alpha, CLASS_SA, 1, 0), 0);
+	assert_int_equal(agent(machines->alpha, CLASS_SA, 2, 0), -EINVAL);
+	assert_int_equal(agent(machines->alpha, CLASS_SA, 255, 0), -EINVAL);
+	assert_int_equal(agent(machines->alpha, CLASS_SA, 1, 0), 0);
 }
 
 MACHINES_TEST(a_program_s_own_rmpp_is_for_the_same_classes)
 {
-	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = {.qpn = 1,
 					       .mgmt_class = 0x04,
 					       .mgmt_class_version = 1,
@@ -143,80 +129,72 @@ MACHINES_TEST(a_program_s_own_rmpp_is_for_the_same_classes)
 					       .flags = IB_USER_MAD_USER_RMPP};
 
 	/* ib_register_mad_agent() does not check the flag here */
-	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	assert_int_equal(agent2(machines->alpha, &request), -EINVAL);
 	request.mgmt_class = CLASS_SA;
-	assert_int_equal(agent2(alpha, &request), 0);
+	assert_int_equal(agent2(machines->alpha, &request), 0);
 }
 
 MACHINES_TEST(an_unknown_flag_is_refused_with_those_that_there_are)
 {
-	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
 	request.flags = 4;
-	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	assert_int_equal(agent2(machines->alpha, &request), -EINVAL);
 	assert_int_equal(request.flags, 1);
 	request.flags = 1;
-	assert_int_equal(agent2(alpha, &request), 0);
+	assert_int_equal(agent2(machines->alpha, &request), 0);
 }
 
 MACHINES_TEST(an_oui_of_more_than_24_bits_is_refused)
 {
-	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
 	request.oui = 0x1000000;
-	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	assert_int_equal(agent2(machines->alpha, &request), -EINVAL);
 	request.oui = 0xffffff;
-	assert_int_equal(agent2(alpha, &request), 0);
+	assert_int_equal(agent2(machines->alpha, &request), 0);
 }
 
 MACHINES_TEST(there_are_queue_pairs_0_and_1)
 {
-	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
 	request.qpn = 2;
-	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	assert_int_equal(agent2(machines->alpha, &request), -EINVAL);
 	request.qpn = 257;
-	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	assert_int_equal(agent2(machines->alpha, &request), -EINVAL);
 	request.qpn = 0; /* this queue pair is for subnet management only */
-	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	assert_int_equal(agent2(machines->alpha, &request), -EINVAL);
 	request.qpn = 1;
 	request.mgmt_class = CLASS_SMP;
-	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	assert_int_equal(agent2(machines->alpha, &request), -EINVAL);
 }
 
 MACHINES_TEST(an_unknown_id_is_not_unregistered)
 {
-	struct device *alpha = machines->alpha;
-
-	assert_int_equal(unregister(alpha, 0), -EINVAL);
-	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 0);
-	assert_int_equal(unregister(alpha, 0), 0);
-	assert_int_equal(unregister(alpha, 0), -EINVAL);
-	assert_int_equal(unregister(alpha, 32), -EINVAL);
-	assert_int_equal(unregister(alpha, UINT32_MAX), -EINVAL);
+	assert_int_equal(unregister(machines->alpha, 0), -EINVAL);
+	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), 0);
+	assert_int_equal(unregister(machines->alpha, 0), 0);
+	assert_int_equal(unregister(machines->alpha, 0), -EINVAL);
+	assert_int_equal(unregister(machines->alpha, 32), -EINVAL);
+	assert_int_equal(unregister(machines->alpha, UINT32_MAX), -EINVAL);
 }
 
 MACHINES_TEST(an_unknown_ioctl_is_refused)
 {
-	struct device *alpha = machines->alpha;
 	uint32_t nothing = 0;
 
-	assert_int_equal(call(alpha, 0x1b05, &nothing, 4), -ENOTTY);
-	assert_int_equal(call(alpha, 0, &nothing, 4), -ENOTTY);
+	assert_int_equal(call(machines->alpha, 0x1b05, &nothing, 4), -ENOTTY);
+	assert_int_equal(call(machines->alpha, 0, &nothing, 4), -ENOTTY);
 }
 
 /* --- the header's layout -------------------------------------------------------- */
 
 MACHINES_TEST(the_old_layout_stands_until_it_is_changed)
 {
-	struct device *alpha = machines->alpha;
-
-	assert_int_equal(layout(alpha), 56);
-	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 0);
-	assert_int_equal(layout(alpha), 56);
+	assert_int_equal(layout(machines->alpha), 56);
+	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), 0);
+	assert_int_equal(layout(machines->alpha), 56);
 }
 
 MACHINES_TEST(p_keys_are_enabled_before_there_is_an_agent)
@@ -231,26 +209,23 @@ MACHINES_TEST(p_keys_are_enabled_before_there_is_an_agent)
 
 MACHINES_TEST(p_keys_are_not_enabled_once_there_was_an_agent)
 {
-	struct device *alpha = machines->alpha;
-
-	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 0);
-	assert_int_equal(enable_pkey(alpha), -EINVAL);
-	assert_int_equal(unregister(alpha, 0), 0);
-	assert_int_equal(enable_pkey(alpha), -EINVAL);
-	assert_int_equal(layout(alpha), 56);
+	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), 0);
+	assert_int_equal(enable_pkey(machines->alpha), -EINVAL);
+	assert_int_equal(unregister(machines->alpha, 0), 0);
+	assert_int_equal(enable_pkey(machines->alpha), -EINVAL);
+	assert_int_equal(layout(machines->alpha), 56);
 }
 
 MACHINES_TEST(the_newer_registration_brings_the_newer_layout)
 {
-	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
 	request.flags = 2;
-	assert_int_equal(agent2(alpha, &request), -EINVAL);
-	assert_int_equal(layout(alpha), 56);
+	assert_int_equal(agent2(machines->alpha, &request), -EINVAL);
+	assert_int_equal(layout(machines->alpha), 56);
 	request.flags = 0;
-	assert_int_equal(agent2(alpha, &request), 0);
-	assert_int_equal(layout(alpha), 64);
+	assert_int_equal(agent2(machines->alpha, &request), 0);
+	assert_int_equal(layout(machines->alpha), 64);
 }
 
 /* --- write() -------------------------------------------------------------------- */
@@ -268,56 +243,50 @@ static int write_bytes(struct device *device, uint8_t class, uint32_t id, size_t
 
 MACHINES_TEST(less_than_a_header_of_36_bytes_is_refused)
 {
-	struct device *alpha = machines->alpha;
-
-	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 0);
-	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 0, 0, 0), -EINVAL);
-	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 0, 35, 0), -EINVAL);
-	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 0, 36, 0), 0);
+	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), 0);
+	assert_int_equal(write_bytes(machines->alpha, VENDOR_CLASS, 0, 0, 0), -EINVAL);
+	assert_int_equal(write_bytes(machines->alpha, VENDOR_CLASS, 0, 35, 0), -EINVAL);
+	assert_int_equal(write_bytes(machines->alpha, VENDOR_CLASS, 0, 36, 0), 0);
 }
 
 MACHINES_TEST(less_than_a_class_s_header_is_refused)
 {
-	struct device *alpha = machines->alpha;
-
-	assert_int_equal(agent(alpha, PING_CLASS, 0, 0), 0);
-	assert_int_equal(write_bytes(alpha, PING_CLASS, 0, 39, 0), -EINVAL);
-	assert_int_equal(write_bytes(alpha, PING_CLASS, 0, 40, 0), 0);
-	assert_int_equal(write_bytes(alpha, CLASS_SA, 0, 55, 0), -EINVAL);
-	assert_int_equal(write_bytes(alpha, CLASS_SA, 0, 56, 0), 0);
+	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 0), 0);
+	assert_int_equal(write_bytes(machines->alpha, PING_CLASS, 0, 39, 0), -EINVAL);
+	assert_int_equal(write_bytes(machines->alpha, PING_CLASS, 0, 40, 0), 0);
+	assert_int_equal(write_bytes(machines->alpha, CLASS_SA, 0, 55, 0), -EINVAL);
+	assert_int_equal(write_bytes(machines->alpha, CLASS_SA, 0, 56, 0), 0);
 }
 
 MACHINES_TEST(more_than_256_bytes_need_rmpp_that_is_active)
 {
-	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = {.qpn = 1,
 					       .mgmt_class = CLASS_SA,
 					       .mgmt_class_version = 2,
 					       .rmpp_version = 1,
 					       .flags = IB_USER_MAD_USER_RMPP};
 
-	assert_int_equal(agent(alpha, CLASS_SA, 0, 0), 0);
-	assert_int_equal(agent(alpha, CLASS_SA, 1, 0), 1);
-	assert_int_equal(agent2(alpha, &request), 2);
-	assert_int_equal(write_bytes(alpha, CLASS_SA, 0, 256, ACTIVE), 0);
-	assert_int_equal(write_bytes(alpha, CLASS_SA, 0, 257, ACTIVE), -EINVAL);
-	assert_int_equal(write_bytes(alpha, CLASS_SA, 1, 257, 0), -EINVAL);
-	assert_int_equal(write_bytes(alpha, CLASS_SA, 1, 257, ACTIVE), 0);
-	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 1, 257, ACTIVE), -EINVAL);
-	assert_int_equal(write_bytes(alpha, CLASS_SA, 2, 257, ACTIVE), -EINVAL);
+	assert_int_equal(agent(machines->alpha, CLASS_SA, 0, 0), 0);
+	assert_int_equal(agent(machines->alpha, CLASS_SA, 1, 0), 1);
+	assert_int_equal(agent2(machines->alpha, &request), 2);
+	assert_int_equal(write_bytes(machines->alpha, CLASS_SA, 0, 256, ACTIVE), 0);
+	assert_int_equal(write_bytes(machines->alpha, CLASS_SA, 0, 257, ACTIVE), -EINVAL);
+	assert_int_equal(write_bytes(machines->alpha, CLASS_SA, 1, 257, 0), -EINVAL);
+	assert_int_equal(write_bytes(machines->alpha, CLASS_SA, 1, 257, ACTIVE), 0);
+	assert_int_equal(write_bytes(machines->alpha, VENDOR_CLASS, 1, 257, ACTIVE), -EINVAL);
+	assert_int_equal(write_bytes(machines->alpha, CLASS_SA, 2, 257, ACTIVE), -EINVAL);
 }
 
 MACHINES_TEST(an_agent_that_is_not_there_does_not_write)
 {
-	struct device *alpha = machines->alpha;
-
-	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 0, 256, 0), -EIO);
-	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 31, 256, 0), -EIO);
-	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 32, 256, 0), -EINVAL);
-	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, UINT32_MAX, 256, 0), -EINVAL);
-	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 0);
-	assert_int_equal(unregister(alpha, 0), 0);
-	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 0, 256, 0), -EIO);
+	assert_int_equal(write_bytes(machines->alpha, VENDOR_CLASS, 0, 256, 0), -EIO);
+	assert_int_equal(write_bytes(machines->alpha, VENDOR_CLASS, 31, 256, 0), -EIO);
+	assert_int_equal(write_bytes(machines->alpha, VENDOR_CLASS, 32, 256, 0), -EINVAL);
+	assert_int_equal(write_bytes(machines->alpha, VENDOR_CLASS, UINT32_MAX, 256, 0),
+			 -EINVAL);
+	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), 0);
+	assert_int_equal(unregister(machines->alpha, 0), 0);
+	assert_int_equal(write_bytes(machines->alpha, VENDOR_CLASS, 0, 256, 0), -EIO);
 }
 
 /* --- removal -------------------------------------------------------------------- */

@@ -56,8 +56,7 @@ MACHINES_TEST(a_response_has_the_header_of_who_sent_it)
 	struct message *message;
 
 	request(machines, VENDOR_CLASS, METHOD_GET, gamma_lid(machines), 1000, 3);
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(message->header.id, 0);
 	assert_int_equal(message->header.status, 0);
 	assert_int_equal(message->header.length, OLD_HEADER_BYTES + MAD_BYTES);
@@ -77,8 +76,7 @@ MACHINES_TEST(the_length_counts_the_header_that_the_descriptor_has)
 
 	assert_int_equal(enable_pkey(machines->alpha), 0);
 	request(machines, VENDOR_CLASS, METHOD_GET, gamma_lid(machines), 1000, 0);
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(message->header.length, HEADER_BYTES + MAD_BYTES);
 	free(message);
 }
@@ -103,8 +101,7 @@ MACHINES_TEST(a_response_to_a_request_with_a_grh_has_the_sender_s_gid)
 	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), 0);
 	assert_int_equal(handle_write(machines->alpha->handle, bytes, sizeof(bytes)), 0);
 	settle(fabric_of(machines));
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(message->header.grh_present, 1);
 	assert_memory_equal(message->header.gid, gid, 16);
 	assert_int_equal(message->header.flow_label, htobe32(0x12345));
@@ -123,8 +120,7 @@ MACHINES_TEST(a_short_mad_arrives_with_zeros_up_to_256_bytes)
 	assert_int_equal(agent(machines->gamma, VENDOR_CLASS, 0, 0), 0);
 	assert_int_equal(write_mad(machines->gamma, &to, mad, 100), 0);
 	settle(fabric_of(machines));
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(message->length, MAD_BYTES);
 	assert_int_equal(message->data[99], 0xaa);
 	assert_int_equal(message->data[100], 0);
@@ -174,8 +170,7 @@ MACHINES_TEST(the_upper_half_of_a_transaction_id_is_the_agent_s)
 		to.id = id;
 		assert_int_equal(write_mad(machines->alpha, &to, mad, MAD_BYTES), 0);
 		settle(fabric_of(machines));
-		message = read_message(machines->alpha);
-		assert_non_null(message);
+		message = receive(machines->alpha);
 		assert_int_equal(message->header.id, id);
 		upper[id] = get32(message->data + 8);
 		assert_int_equal(get32(message->data + 12), 0xfedcba98);
@@ -192,8 +187,7 @@ MACHINES_TEST(a_server_s_response_carries_the_request_s_transaction_id)
 
 	assert_int_equal(agent(machines->gamma, PING_CLASS, 0, METHOD_GET), 0);
 	request(machines, PING_CLASS, METHOD_GET, gamma_lid(machines), 1000, 0);
-	message = read_message(machines->gamma);
-	assert_non_null(message);
+	message = receive(machines->gamma);
 	assert_int_equal(be16toh(message->header.lid), to.lid);
 	assert_null(read_message(machines->alpha));
 	message->data[3] |= METHOD_RESPONSE;
@@ -201,8 +195,7 @@ MACHINES_TEST(a_server_s_response_carries_the_request_s_transaction_id)
 	assert_int_equal(write_mad(machines->gamma, &to, message->data, MAD_BYTES), 0);
 	free(message);
 	settle(fabric_of(machines));
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(get32(message->data + 12), 17);
 	assert_int_equal(message->data[200], 0x77);
 	free(message);
@@ -231,12 +224,10 @@ MACHINES_TEST(messages_are_read_in_the_order_of_completion)
 	request(machines, VENDOR_CLASS, METHOD_GET, gamma_lid(machines), 1000, 0);
 	request(machines, VENDOR_CLASS, METHOD_GET, lid_of(machines->subnet, BETA), 1000, 0);
 	pass(fabric_of(machines), SECOND);
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(be16toh(message->header.lid), lid_of(machines->subnet, BETA));
 	free(message);
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(be16toh(message->header.lid), gamma_lid(machines));
 	free(message);
 }
@@ -247,8 +238,7 @@ MACHINES_TEST(a_response_that_is_queued_outlives_its_agent)
 
 	request(machines, VENDOR_CLASS, METHOD_GET, gamma_lid(machines), 1000, 0);
 	assert_int_equal(unregister(machines->alpha, 0), 0);
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(message->header.id, 0);
 	free(message);
 }
@@ -261,8 +251,7 @@ MACHINES_TEST(a_timeout_hands_back_the_header_and_24_bytes)
 
 	request(machines, VENDOR_CLASS, METHOD_GET, 0x1234, 50, 1);
 	wait_for_message(machines);
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(message->header.status, 110);
 	assert_int_equal(message->header.length, MAD_BYTES); /* as it was written */
 	assert_int_equal(message->header.timeout_ms, 50);
@@ -310,13 +299,11 @@ MACHINES_TEST(the_response_to_a_retry_ends_it)
 	struct message *message;
 
 	start_trace(machines->subnet);
-	rule(machines->subnet, "loss 100%");
-	rule(machines->subnet, "after 150ms clear");
+	rules(machines->subnet, "loss 100%", "after 150ms clear");
 	request(machines, VENDOR_CLASS, METHOD_GET, gamma_lid(machines), 100, 9);
 	pass(fabric_of(machines), 10 * SECOND);
 	assert_int_equal(times_sent(machines), 3);
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(message->header.status, 0);
 	free(message);
 	assert_int_equal(machines->alpha->readable, 1);
@@ -330,8 +317,7 @@ MACHINES_TEST(a_late_response_is_dropped)
 	request(machines, VENDOR_CLASS, METHOD_GET, gamma_lid(machines), 100, 0);
 	pass(fabric_of(machines), 10 * SECOND);
 	assert_int_equal(machines->alpha->readable, 1);
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(message->header.status, 110);
 	free(message);
 }
@@ -446,8 +432,7 @@ MACHINES_TEST(a_get_or_set_that_no_program_serves_gets_the_kernel_s_response)
 
 		request(machines, classes[i / 2], i % 2 ? METHOD_SET : METHOD_GET,
 			gamma_lid(machines), 1000, 0);
-		message = read_message(machines->alpha);
-		assert_non_null(message);
+		message = receive(machines->alpha);
 		assert_int_equal(get16(message->data + 4), 0x000c);
 		assert_int_equal(message->data[3], METHOD_GET | METHOD_RESPONSE);
 		assert_int_equal(message->header.status, 0);
@@ -486,8 +471,7 @@ MACHINES_TEST(a_response_that_is_due_before_the_timeout_wins)
 	fabric_of(machines)->now += SECOND;
 	settle(fabric_of(machines));
 	assert_int_equal(machines->alpha->readable, 1);
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(message->header.status, 0);
 	free(message);
 }

@@ -262,8 +262,7 @@ MACHINES_TEST(the_trace_tells_segments_and_acknowledgements)
 
 MACHINES_TEST(lost_segments_and_acks_are_made_up_for)
 {
-	rule(machines->subnet, "loss 20% on near/4");
-	rule(machines->subnet, "loss 20% on near/3");
+	rules(machines->subnet, "loss 20% on near/4", "loss 20% on near/3");
 	go_one(machines, PING_CLASS, 100000);
 }
 
@@ -290,10 +289,8 @@ MACHINES_TEST(segments_out_of_order_are_put_in_order)
 
 MACHINES_TEST(all_at_once_is_survived)
 {
-	rule(machines->subnet, "loss 5%");
-	rule(machines->subnet, "duplicate 10%");
-	rule(machines->subnet, "reorder 10% 7ms");
-	rule(machines->subnet, "hop-latency 300us");
+	rules(machines->subnet, "loss 5%", "duplicate 10%", "reorder 10% 7ms",
+	      "hop-latency 300us");
 	go_one(machines, CLASS_SA, 50000);
 }
 
@@ -377,8 +374,7 @@ MACHINES_TEST(a_second_response_is_refused_while_the_first_is_sent)
 	register_both(machines, CLASS_SA);
 	send_request(machines, &exchange);
 	pass(fabric_of(machines), SECOND);
-	message = read_message(machines->gamma);
-	assert_non_null(message);
+	message = receive(machines->gamma);
 	rule(machines->subnet, "hop-latency 1ms");
 	send_response(machines, message);
 	pass(fabric_of(machines), 5 * MILLISECOND);
@@ -428,8 +424,7 @@ MACHINES_TEST(lost_segments_of_the_sa_s_tables_are_retransmitted)
 
 	assert_int_equal(machines->gamma->readable, 0);
 	pass(fabric_of(machines), 2 * SECOND);
-	message = read_message(machines->gamma);
-	assert_non_null(message);
+	message = receive(machines->gamma);
 	assert_int_equal(message->header.status, 0);
 	assert_true(message->length > 6UL * (MAD_BYTES - 56));
 	free(message);
@@ -462,8 +457,7 @@ MACHINES_TEST(a_port_with_several_lids_gets_tables_at_any_of_them)
 	put16(mad + 16, IB_SA_ATTR_PORTINFORECORD);
 	assert_int_equal(write_mad(machines->gamma, &to, mad, sizeof(mad)), 0);
 	settle(fabric);
-	message = read_message(machines->gamma);
-	assert_non_null(message);
+	message = receive(machines->gamma);
 	assert_int_equal(message->header.status, 0);
 	assert_int_equal(message->header.path_bits, 1);
 	free(message);
@@ -484,8 +478,7 @@ MACHINES_TEST(a_message_that_nobody_acknowledges_times_out)
 	pass(fabric_of(machines), 300 * MILLISECOND);
 	assert_int_equal(machines->alpha->readable, 0);
 	pass(fabric_of(machines), 40 * MILLISECOND);
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(message->header.status, 110);
 	assert_int_equal(message->header.length, exchange.length);
 	assert_int_equal(message->length, 24);
@@ -505,8 +498,7 @@ MACHINES_TEST(a_get_by_rmpp_that_nobody_serves_times_out)
 	send_request(machines, &exchange);
 	pass(fabric_of(machines), SECOND);
 	assert_int_equal(machines->alpha->readable, 1);
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(message->header.status, 110);
 	free(message);
 	free(exchange.mad);
@@ -524,8 +516,7 @@ MACHINES_TEST(a_vendor_s_get_by_rmpp_that_nobody_serves_times_out)
 	send_request(machines, &exchange);
 	pass(fabric_of(machines), SECOND);
 	assert_int_equal(machines->alpha->readable, 1);
-	message = read_message(machines->alpha);
-	assert_non_null(message);
+	message = receive(machines->alpha);
 	assert_int_equal(message->header.status, 110);
 	free(message);
 	free(exchange.mad);
@@ -558,8 +549,7 @@ MACHINES_TEST(a_response_without_a_request_is_dropped)
 	send_request(machines, &exchange);
 	pass(fabric_of(machines), SECOND);
 	assert_int_equal(machines->alpha->readable, 1); /* the request, timed out */
-	message = read_message(machines->gamma);
-	assert_non_null(message);
+	message = receive(machines->gamma);
 	send_response(machines, message);
 	free(message);
 	pass(fabric_of(machines), SECOND);
@@ -647,8 +637,7 @@ MACHINES_TEST(who_does_rmpp_itself_gets_segments)
 	assert_int_equal(agent2(machines->gamma, &rules), 0);
 	send_request(machines, &exchange);
 	settle(fabric_of(machines));
-	message = read_message(machines->gamma);
-	assert_non_null(message);
+	message = receive(machines->gamma);
 	assert_int_equal(message->length, MAD_BYTES);
 	assert_int_equal(message->data[RMPP_FLAGS] & 7, 3);
 	assert_int_equal(get32(message->data + SEGMENT), 1);
@@ -663,8 +652,7 @@ MACHINES_TEST(who_does_rmpp_itself_gets_segments)
 	free(message);
 	settle(fabric_of(machines));
 	for (uint32_t segment = 2; segment <= 3; segment++) {
-		message = read_message(machines->gamma);
-		assert_non_null(message);
+		message = receive(machines->gamma);
 		assert_int_equal(get32(message->data + SEGMENT), segment);
 		assert_int_equal(message->data[RMPP_FLAGS] & 7, segment == 3 ? 5 : 1);
 		if (segment == 3)

@@ -60,8 +60,7 @@ SUBNET_TEST(each_hop_takes_its_latency)
 
 SUBNET_TEST(the_delays_of_request_and_response_add_up)
 {
-	rule(subnet, "hop-latency 500ns");
-	rule(subnet, "hop-latency 1us on gamma");
+	rules(subnet, "hop-latency 500ns", "hop-latency 1us on gamma");
 	begin(subnet, CLASS_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
 	subnet->dlid = lid_of(subnet, GAMMA);
 	assert_false(asked(subnet));
@@ -168,10 +167,7 @@ SUBNET_TEST(at_0_percent_nothing_happens)
 	struct inbox inbox;
 
 	listen_for_notes(subnet, &inbox);
-	rule(subnet, "loss 0%");
-	rule(subnet, "duplicate 0%");
-	rule(subnet, "corrupt 0%");
-	rule(subnet, "reorder 0% 1s");
+	rules(subnet, "loss 0%", "duplicate 0%", "corrupt 0%", "reorder 0% 1s");
 	send_notes(subnet, NOTES);
 	assert_int_equal(inbox.count, NOTES);
 	empty(&inbox);
