@@ -49,6 +49,7 @@ struct subnet {
 	struct fabric fabric;
 	struct inbox smps; /* of ALPHA's agents on QP0 and QP1 */
 	struct inbox gmps;
+	struct inbox heard;     /* of the agent of hear_at() */
 	uint8_t mad[MAD_BYTES]; /* the next request */
 	uint16_t dlid;
 	struct message *response; /* the last response */
@@ -207,6 +208,7 @@ static inline void free_subnet(struct subnet *subnet)
 	stop_fabric(&subnet->fabric);
 	empty(&subnet->smps);
 	empty(&subnet->gmps);
+	empty(&subnet->heard);
 	drop_response(subnet);
 	if (subnet->out)
 		fclose(subnet->out);
@@ -231,6 +233,13 @@ static inline void tear_down(struct subnet *subnet)
 
 #define SUBNET_TEST(name) TEST_ON(name, struct subnet *subnet, set_up, tear_down)
 #define BARE_TEST(name)   TEST_ON(name, struct subnet *subnet, set_up_bare, tear_down)
+
+/* Registers an agent on a port, whose messages are in subnet->heard; method 0: no server. */
+static inline void hear_at(struct subnet *subnet, uint32_t port, uint8_t class,
+			   unsigned int method)
+{
+	listen_at(&subnet->fabric, &subnet->heard, port, class, method);
+}
 
 static inline void start_trace(struct subnet *subnet)
 {
@@ -260,6 +269,8 @@ static inline void apply_rules(struct subnet *subnet, const char *const *texts)
 }
 
 #define rules(subnet, ...) apply_rules(subnet, (const char *const[]){__VA_ARGS__, NULL})
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* --- requests ------------------------------------------------------------------- */
 
@@ -321,11 +332,38 @@ static inline unsigned int status_of_response(const struct subnet *subnet)
 	return get16(subnet->response->data + 4) & 0x7fff;
 }
 
+/* Sends the request to a node. Returns the status of the response; 0xffff: there is none. */
+static inline unsigned int status_of(struct subnet *subnet, uint32_t node)
+{
+	subnet->dlid = lid_of(subnet, node);
+	return asked(subnet) ? status_of_response(subnet) : 0xffff;
+}
+
+/* The same for a Get by LID. */
+static inline unsigned int get(struct subnet *subnet, uint32_t node, unsigned int attribute,
+			       uint32_t modifier)
+{
+	begin(subnet, CLASS_SMP, METHOD_GET, attribute, modifier);
+	return status_of(subnet, node);
+}
+
+#define PATH(...) ((const uint8_t[]){__VA_ARGS__}), sizeof((const uint8_t[]){__VA_ARGS__})
+
+/* Sends a Get of NodeInfo along a path. Returns whether there is a response. */
+static inline bool ask_along(struct subnet *subnet, const uint8_t *path, unsigned int count)
+{
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	direct(subnet, path, count);
+	return asked(subnet);
+}
+
 static inline uint8_t *data_of_response(const struct subnet *subnet)
 {
 	assert_non_null(subnet->response);
 	return subnet->response->data + SMP_DATA;
 }
+
+#define FIELD(name) mad_get_field(data_of_response(subnet), 0, name)
 
 /* ALPHA sends to a LID a vendor MAD that gets no response. */
 static inline void send_note(struct subnet *subnet, uint16_t dlid)

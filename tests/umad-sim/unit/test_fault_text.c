@@ -7,8 +7,6 @@
 
 #include <errno.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 /* The single rule that a text has added. */
 static const struct standing_rule *standing(struct subnet *subnet, const char *text)
 {

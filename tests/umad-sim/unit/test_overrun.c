@@ -67,18 +67,13 @@ SUBNET_TEST(smps_and_gmps_have_a_processor_each)
 
 SUBNET_TEST(a_request_that_a_program_serves_takes_the_processor_too)
 {
-	struct inbox server;
-
-	listen_at(&subnet->fabric, &server, port_of(subnet, GAMMA, 1), VENDOR_CLASS,
-		  METHOD_GET);
+	hear_at(subnet, port_of(subnet, GAMMA, 1), VENDOR_CLASS, METHOD_GET);
 	rule(subnet, "service 10us on gamma");
 	ask(subnet, GAMMA, false, 2);
 	pass(&subnet->fabric, 10 * MICROSECOND);
-	assert_int_equal(server.count, 1);
+	assert_int_equal(subnet->heard.count, 1);
 	pass(&subnet->fabric, 10 * MICROSECOND);
-	assert_int_equal(server.count, 2);
-	agent_unregister(&subnet->fabric, server.agent);
-	empty(&server);
+	assert_int_equal(subnet->heard.count, 2);
 }
 
 SUBNET_TEST(a_switch_forwards_without_its_processor)
@@ -178,7 +173,7 @@ SUBNET_TEST(of_buffer_and_smp_queue_the_later_counts)
 	assert_int_equal(subnet->gmps.count, 1);
 }
 
-SUBNET_TEST(a_dropped_smp_counts_at_the_port_it_came_in_by)
+SUBNET_TEST(a_dropped_request_counts_at_the_port_it_came_in_by)
 {
 	rules(subnet, "service 10us", "buffer 1");
 	ask_smps(subnet, BETA, 6);
@@ -188,14 +183,9 @@ SUBNET_TEST(a_dropped_smp_counts_at_the_port_it_came_in_by)
 	ask_smps(subnet, NEAR, 6);
 	assert_true(counted(subnet, NEAR, 1, COUNT_VL15_DROPPED) == 4);
 	assert_true(counted(subnet, NEAR, 0, COUNT_VL15_DROPPED) == 0);
-}
-
-SUBNET_TEST(a_dropped_gmp_is_not_of_vl_15)
-{
-	rules(subnet, "service 10us", "buffer 1");
-	ask(subnet, BETA, false, 6);
-	assert_true(counted(subnet, BETA, 1, COUNT_VL15_DROPPED) == 0);
-	assert_true(counted(subnet, BETA, 1, COUNT_QP1_DROPPED) == 4);
+	ask(subnet, GAMMA, false, 6); /* GMPs are not of VL 15 */
+	assert_true(counted(subnet, GAMMA, 1, COUNT_VL15_DROPPED) == 0);
+	assert_true(counted(subnet, GAMMA, 1, COUNT_QP1_DROPPED) == 4);
 }
 
 /* Timers that run late must not make bursts. */
@@ -261,7 +251,7 @@ SUBNET_TEST(lost_packets_are_no_longer_in_flight)
 	static const char *const losses[] = {"loss 100% on gamma/1", "silent on gamma",
 					     "link down on near/1", "link down on gamma/1"};
 
-	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(losses); i++) {
 		rule(subnet, "path-limit 2");
 		rule(subnet, losses[i]);
 		for (unsigned int n = 0; n < 5; n++)
@@ -296,10 +286,7 @@ SUBNET_TEST(a_request_dropped_by_a_buffer_is_no_longer_in_flight)
 /* A request to a program that does not respond. */
 SUBNET_TEST(a_request_is_in_flight_until_the_kernel_gives_it_up)
 {
-	struct inbox server;
-
-	listen_at(&subnet->fabric, &server, port_of(subnet, GAMMA, 1), VENDOR_CLASS,
-		  METHOD_GET);
+	hear_at(subnet, port_of(subnet, GAMMA, 1), VENDOR_CLASS, METHOD_GET);
 	rule(subnet, "path-limit 1 on alpha");
 	make_request(subnet, GAMMA, false);
 	assert_int_equal(send_by(subnet, &subnet->gmps, 100), 0);
@@ -310,36 +297,27 @@ SUBNET_TEST(a_request_is_in_flight_until_the_kernel_gives_it_up)
 	assert_int_equal(subnet->gmps.count, 1); /* the request, timed out */
 	ask_smps(subnet, BETA, 1);
 	assert_int_equal(subnet->smps.count, 1);
-	agent_unregister(&subnet->fabric, server.agent);
-	empty(&server);
 }
 
 SUBNET_TEST(an_agent_takes_its_requests_with_it)
 {
-	struct inbox other;
-
-	listen_at(&subnet->fabric, &other, port_of(subnet, ALPHA, 1), CLASS_SMP, 0);
+	hear_at(subnet, port_of(subnet, ALPHA, 1), CLASS_SMP, 0);
 	rules(subnet, "path-limit 1 on alpha", "slow 1s on gamma");
 	make_request(subnet, GAMMA, true);
-	assert_int_equal(send_by(subnet, &other, UINT32_MAX), 0);
+	assert_int_equal(send_by(subnet, &subnet->heard, UINT32_MAX), 0);
 	settle(&subnet->fabric);
-	agent_unregister(&subnet->fabric, other.agent);
+	agent_unregister(&subnet->fabric, subnet->heard.agent);
 	ask_smps(subnet, BETA, 1);
 	assert_int_equal(subnet->smps.count, 1);
 }
 
 SUBNET_TEST(messages_without_a_response_are_not_limited)
 {
-	struct inbox server;
-
-	listen_at(&subnet->fabric, &server, port_of(subnet, BETA, 1), VENDOR_CLASS,
-		  METHOD_SEND);
+	hear_at(subnet, port_of(subnet, BETA, 1), VENDOR_CLASS, METHOD_SEND);
 	rule(subnet, "path-limit 0 on alpha");
 	send_note(subnet, lid_of(subnet, BETA));
 	settle(&subnet->fabric);
-	assert_int_equal(server.count, 1);
-	agent_unregister(&subnet->fabric, server.agent);
-	empty(&server);
+	assert_int_equal(subnet->heard.count, 1);
 }
 
 /* The rule is set and cleared while requests are in flight. */

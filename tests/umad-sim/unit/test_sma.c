@@ -4,22 +4,6 @@
 #include "subnet_fixture.h"
 #include "test.h"
 
-#define FIELD(name) mad_get_field(data_of_response(subnet), 0, name)
-
-static unsigned int status_of(struct subnet *subnet, uint32_t node)
-{
-	subnet->dlid = lid_of(subnet, node);
-	return asked(subnet) ? status_of_response(subnet) : 0xffff;
-}
-
-/* The status of a Get by LID; 0xffff: no response. */
-static unsigned int get(struct subnet *subnet, uint32_t node, unsigned int attribute,
-			uint32_t modifier)
-{
-	begin(subnet, CLASS_SMP, METHOD_GET, attribute, modifier);
-	return status_of(subnet, node);
-}
-
 /* Makes a Set with the current values, from the response to a Get. */
 static uint8_t *change(struct subnet *subnet, uint32_t node, unsigned int attribute,
 		       uint32_t modifier)
@@ -285,7 +269,7 @@ SUBNET_TEST(values_that_a_port_does_not_support_are_refused)
 		{IB_PORT_STATE_F, PORT_INIT},
 	};
 
-	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (unsigned int i = 0; i < COUNT_OF(bad); i++)
 		assert_int_equal(set_port(subnet, NEAR, 2, bad[i].field, bad[i].value),
 				 STATUS_BAD_VALUE);
 }

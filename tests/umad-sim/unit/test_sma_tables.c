@@ -9,22 +9,6 @@
 #define MKEY  0x1122334455667788ULL
 #define WRONG 0x8877665544332211ULL
 
-#define FIELD(name) mad_get_field(data_of_response(subnet), 0, name)
-
-static unsigned int status_of(struct subnet *subnet, uint32_t node)
-{
-	subnet->dlid = lid_of(subnet, node);
-	return asked(subnet) ? status_of_response(subnet) : 0xffff;
-}
-
-/* The status of a Get by LID; 0xffff: no response. */
-static unsigned int get(struct subnet *subnet, uint32_t node, unsigned int attribute,
-			uint32_t modifier)
-{
-	begin(subnet, CLASS_SMP, METHOD_GET, attribute, modifier);
-	return status_of(subnet, node);
-}
-
 /* Sets an attribute to 64 consecutive values, from `first` on. */
 static unsigned int set(struct subnet *subnet, uint32_t node, unsigned int attribute,
 			uint32_t modifier, uint8_t first)
@@ -293,104 +277,91 @@ SUBNET_TEST(without_a_lease_the_protection_stays)
 
 /* --- traps ---------------------------------------------------------------------- */
 
-static void listen_for_traps(struct subnet *subnet, struct inbox *inbox)
+static void listen_for_traps(struct subnet *subnet)
 {
-	listen_at(&subnet->fabric, inbox, port_of(subnet, ALPHA, 1), CLASS_SMP, METHOD_TRAP);
+	hear_at(subnet, port_of(subnet, ALPHA, 1), CLASS_SMP, METHOD_TRAP);
 }
 
-static uint32_t of_notice(const struct inbox *inbox, enum MAD_FIELDS field)
+static uint32_t of_notice(const struct subnet *subnet, enum MAD_FIELDS field)
 {
-	assert_non_null(inbox->first);
-	return mad_get_field(inbox->first->data, SMP_DATA, field);
+	assert_non_null(subnet->heard.first);
+	return mad_get_field(subnet->heard.first->data, SMP_DATA, field);
 }
 
 SUBNET_TEST(a_switch_tells_its_manager_that_a_link_changed)
 {
-	struct inbox inbox;
-
-	listen_for_traps(subnet, &inbox);
+	listen_for_traps(subnet);
 	rule(subnet, "link down on beta/2");
 	settle(&subnet->fabric);
-	assert_int_equal(inbox.count, 1);
-	assert_int_equal(be16toh(inbox.first->header.lid), lid_of(subnet, FAR));
-	assert_int_equal(of_notice(&inbox, IB_NOTICE_IS_GENERIC_F), 1);
-	assert_int_equal(of_notice(&inbox, IB_NOTICE_PRODUCER_F), NODE_SWITCH);
-	assert_int_equal(of_notice(&inbox, IB_NOTICE_TRAP_NUMBER_F), 128);
-	assert_int_equal(of_notice(&inbox, IB_NOTICE_ISSUER_LID_F), lid_of(subnet, FAR));
-	assert_int_equal(of_notice(&inbox, IB_NOTICE_DATA_LID_F), lid_of(subnet, FAR));
-	empty(&inbox);
+	assert_int_equal(subnet->heard.count, 1);
+	assert_int_equal(be16toh(subnet->heard.first->header.lid), lid_of(subnet, FAR));
+	assert_int_equal(of_notice(subnet, IB_NOTICE_IS_GENERIC_F), 1);
+	assert_int_equal(of_notice(subnet, IB_NOTICE_PRODUCER_F), NODE_SWITCH);
+	assert_int_equal(of_notice(subnet, IB_NOTICE_TRAP_NUMBER_F), 128);
+	assert_int_equal(of_notice(subnet, IB_NOTICE_ISSUER_LID_F), lid_of(subnet, FAR));
+	assert_int_equal(of_notice(subnet, IB_NOTICE_DATA_LID_F), lid_of(subnet, FAR));
 }
 
 SUBNET_TEST(a_port_tells_its_manager_that_its_capabilities_changed)
 {
-	struct inbox inbox;
-
-	listen_for_traps(subnet, &inbox);
+	listen_for_traps(subnet);
 	state_of(subnet, GAMMA, 1)->capability_mask |= IS_SM;
 	trap_capability(&subnet->fabric, port_of(subnet, GAMMA, 1));
 	settle(&subnet->fabric);
-	assert_int_equal(inbox.count, 1);
-	assert_int_equal(of_notice(&inbox, IB_NOTICE_PRODUCER_F), NODE_CA);
-	assert_int_equal(of_notice(&inbox, IB_NOTICE_TRAP_NUMBER_F), 144);
-	assert_int_equal(of_notice(&inbox, IB_NOTICE_DATA_144_LID_F), lid_of(subnet, GAMMA));
-	assert_int_equal(of_notice(&inbox, IB_NOTICE_DATA_144_CAPMASK_F),
+	assert_int_equal(subnet->heard.count, 1);
+	assert_int_equal(of_notice(subnet, IB_NOTICE_PRODUCER_F), NODE_CA);
+	assert_int_equal(of_notice(subnet, IB_NOTICE_TRAP_NUMBER_F), 144);
+	assert_int_equal(of_notice(subnet, IB_NOTICE_DATA_144_LID_F), lid_of(subnet, GAMMA));
+	assert_int_equal(of_notice(subnet, IB_NOTICE_DATA_144_CAPMASK_F),
 			 state_of(subnet, GAMMA, 1)->capability_mask);
-	empty(&inbox);
 }
 
 SUBNET_TEST(a_capability_that_changes_again_is_told_again)
 {
-	struct inbox inbox;
 	uint32_t told = 0;
 
-	listen_for_traps(subnet, &inbox);
+	listen_for_traps(subnet);
 	state_of(subnet, GAMMA, 1)->capability_mask |= IS_SM;
 	trap_capability(&subnet->fabric, port_of(subnet, GAMMA, 1));
 	settle(&subnet->fabric);
 	state_of(subnet, GAMMA, 1)->capability_mask &= ~(uint32_t)IS_SM;
 	trap_capability(&subnet->fabric, port_of(subnet, GAMMA, 1));
 	pass(&subnet->fabric, 20 * SECOND);
-	for (; inbox.first; free(take(&inbox)))
-		told = of_notice(&inbox, IB_NOTICE_DATA_144_CAPMASK_F);
+	for (; subnet->heard.first; free(take(&subnet->heard)))
+		told = of_notice(subnet, IB_NOTICE_DATA_144_CAPMASK_F);
 	assert_int_equal(told, state_of(subnet, GAMMA, 1)->capability_mask);
 }
 
 SUBNET_TEST(a_wrong_m_key_is_told_to_the_manager)
 {
-	struct inbox inbox;
-
-	listen_for_traps(subnet, &inbox);
+	listen_for_traps(subnet);
 	set_mkey(subnet, 2, 0);
 	assert_false(gets_response(subnet, METHOD_SET, WRONG));
-	assert_int_equal(inbox.count, 1);
-	assert_int_equal(of_notice(&inbox, IB_NOTICE_TRAP_NUMBER_F), 256);
-	assert_int_equal(inbox.first->data[SMP_DATA + 16], METHOD_SET);
-	assert_int_equal(get16(inbox.first->data + SMP_DATA + 18), IB_ATTR_PORT_INFO);
-	assert_int_equal(get32(inbox.first->data + SMP_DATA + 20), 1);
-	assert_true(get64(inbox.first->data + SMP_DATA + 24) == WRONG);
-	empty(&inbox);
+	assert_int_equal(subnet->heard.count, 1);
+	assert_int_equal(of_notice(subnet, IB_NOTICE_TRAP_NUMBER_F), 256);
+	assert_int_equal(subnet->heard.first->data[SMP_DATA + 16], METHOD_SET);
+	assert_int_equal(get16(subnet->heard.first->data + SMP_DATA + 18), IB_ATTR_PORT_INFO);
+	assert_int_equal(get32(subnet->heard.first->data + SMP_DATA + 20), 1);
+	assert_true(get64(subnet->heard.first->data + SMP_DATA + 24) == WRONG);
 }
 
 SUBNET_TEST(a_trap_is_repeated_every_second)
 {
-	struct inbox inbox;
-
-	listen_for_traps(subnet, &inbox);
+	listen_for_traps(subnet);
 	trap_link_state(&subnet->fabric, FAR);
 	settle(&subnet->fabric);
 	pass(&subnet->fabric, SECOND - 1);
-	assert_int_equal(inbox.count, 1);
+	assert_int_equal(subnet->heard.count, 1);
 	pass(&subnet->fabric, 1);
-	assert_int_equal(inbox.count, 2);
+	assert_int_equal(subnet->heard.count, 2);
 	pass(&subnet->fabric, 98 * SECOND);
-	assert_int_equal(inbox.count, 100);
-	empty(&inbox);
+	assert_int_equal(subnet->heard.count, 100);
 }
 
 /* Represses the first trap that arrived, which FAR sent. */
-static void repress_first(struct subnet *subnet, const struct inbox *inbox)
+static void repress_first(struct subnet *subnet)
 {
-	memcpy(subnet->mad, inbox->first->data, MAD_BYTES);
+	memcpy(subnet->mad, subnet->heard.first->data, MAD_BYTES);
 	subnet->mad[3] = METHOD_TRAP_REPRESS;
 	subnet->dlid = lid_of(subnet, FAR);
 	assert_int_equal(send_by(subnet, &subnet->smps, 0), 0);
@@ -398,65 +369,52 @@ static void repress_first(struct subnet *subnet, const struct inbox *inbox)
 
 SUBNET_TEST(a_trap_that_is_repressed_is_not_repeated)
 {
-	struct inbox inbox;
-
-	listen_for_traps(subnet, &inbox);
+	listen_for_traps(subnet);
 	trap_link_state(&subnet->fabric, FAR);
 	settle(&subnet->fabric);
-	assert_int_equal(inbox.count, 1);
-	repress_first(subnet, &inbox);
+	assert_int_equal(subnet->heard.count, 1);
+	repress_first(subnet);
 	pass(&subnet->fabric, 100 * SECOND);
-	assert_int_equal(inbox.count, 1);
-	empty(&inbox);
+	assert_int_equal(subnet->heard.count, 1);
 }
 
 SUBNET_TEST(a_repress_of_another_trap_changes_nothing)
 {
-	struct inbox inbox;
-
-	listen_for_traps(subnet, &inbox);
+	listen_for_traps(subnet);
 	trap_link_state(&subnet->fabric, FAR);
 	begin(subnet, CLASS_SMP, METHOD_TRAP_REPRESS, IB_SA_ATTR_NOTICE, 0);
 	put64(subnet->mad + 8, 0x99);
 	subnet->dlid = lid_of(subnet, FAR);
 	assert_int_equal(send_by(subnet, &subnet->smps, 0), 0);
 	pass(&subnet->fabric, 99 * SECOND);
-	assert_int_equal(inbox.count, 100);
-	empty(&inbox);
+	assert_int_equal(subnet->heard.count, 100);
 }
 
 SUBNET_TEST(a_link_that_changes_again_before_the_repress_is_told_again)
 {
-	struct inbox inbox;
-
-	listen_for_traps(subnet, &inbox);
+	listen_for_traps(subnet);
 	trap_link_state(&subnet->fabric, FAR);
 	settle(&subnet->fabric);
-	assert_int_equal(inbox.count, 1);
+	assert_int_equal(subnet->heard.count, 1);
 	trap_link_state(&subnet->fabric, FAR);
-	repress_first(subnet, &inbox);
+	repress_first(subnet);
 	pass(&subnet->fabric, SECOND);
-	assert_int_equal(inbox.count, 2);
-	empty(&inbox);
+	assert_int_equal(subnet->heard.count, 2);
 }
 
 SUBNET_TEST(a_silent_switch_sends_no_trap)
 {
-	struct inbox inbox;
-
-	listen_for_traps(subnet, &inbox);
+	listen_for_traps(subnet);
 	rules(subnet, "silent on far", "link down on beta/2");
 	pass(&subnet->fabric, 10 * SECOND);
-	assert_int_equal(inbox.count, 0);
+	assert_int_equal(subnet->heard.count, 0);
 }
 
 SUBNET_TEST(without_a_manager_there_are_no_traps)
 {
-	struct inbox inbox;
-
-	listen_for_traps(subnet, &inbox);
+	listen_for_traps(subnet);
 	state_of(subnet, FAR, 0)->sm_lid = 0;
 	trap_link_state(&subnet->fabric, FAR);
 	pass(&subnet->fabric, 100 * SECOND);
-	assert_int_equal(inbox.count, 0);
+	assert_int_equal(subnet->heard.count, 0);
 }

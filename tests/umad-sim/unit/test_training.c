@@ -299,7 +299,7 @@ PLAIN_TEST(capability_mask2_has_the_widths_and_speeds_of_the_port)
 	};
 	char spec[64];
 
-	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned int i = 0; i < COUNT_OF(rows); i++) {
 		struct net *net;
 
 		snprintf(spec, sizeof(spec), "pair@%s", rows[i].link);
@@ -367,7 +367,7 @@ static void assert_port_info(struct fabric *fabric, uint32_t node, struct sets s
 	uint8_t data[SMP_DATA] = {0};
 
 	assert_true(sma_read(fabric, node, IB_ATTR_PORT_INFO, 1, 1, data));
-	for (unsigned int i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+	for (unsigned int i = 0; i < COUNT_OF(fields); i++)
 		assert_int_equal(mad_get_field(data, 0, fields[i].id), fields[i].value);
 }
 

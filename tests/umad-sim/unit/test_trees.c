@@ -13,8 +13,6 @@ static const char *const topologies[] = {"fat-tree:4,2",    "fat-tree:8,3", "tor
 					 "torus:3,3,3",     "torus:5,1,1",  "dragonfly:4,3,2",
 					 "fat-tree:36,2,60"};
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Random hosts join, about one in four. Returns their number. */
 static unsigned int join_some(struct fabric *fabric, uint64_t chance)
 {

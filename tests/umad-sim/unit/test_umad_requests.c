@@ -142,7 +142,7 @@ MACHINES_TEST(a_directed_request_begins_at_its_port_and_has_63_hops)
 	uint8_t mad[MAD_BYTES];
 
 	assert_int_equal(agent(machines->alpha, CLASS_DIRECTED_SMP, 0, 0), 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		make_mad(mad, MAD_BYTES, CLASS_DIRECTED_SMP, METHOD_GET, (uint32_t)i + 1);
 		mad[6] = rows[i].pointer;
 		mad[7] = rows[i].count;
@@ -276,7 +276,7 @@ MACHINES_TEST(timeouts_are_late_but_not_by_much)
 	} times[] = {
 		{50, 0, 54, 64}, {200, 0, 208, 214}, {1000, 0, 1027, 1032}, {100, 3, 424, 440}};
 
-	for (unsigned int i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+	for (unsigned int i = 0; i < COUNT_OF(times); i++) {
 		machines->alpha->readable = 0;
 		pass(fabric_of(machines), 333 * MICROSECOND);
 		request(machines, VENDOR_CLASS, METHOD_GET, 0x1234, times[i].timeout,

@@ -6,15 +6,6 @@
 
 #include <errno.h>
 
-#define PATH(...) ((const uint8_t[]){__VA_ARGS__}), sizeof((const uint8_t[]){__VA_ARGS__})
-
-static bool ask_along(struct subnet *subnet, const uint8_t *path, unsigned int count)
-{
-	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
-	direct(subnet, path, count);
-	return asked(subnet);
-}
-
 static uint64_t guid_of_response(const struct subnet *subnet)
 {
 	assert_int_equal(status_of_response(subnet), 0);
@@ -54,23 +45,20 @@ SUBNET_TEST(a_directed_response_returns_by_the_same_path_with_hop_pointer_0)
 
 SUBNET_TEST(a_directed_request_arrives_with_its_pointer_behind_the_path)
 {
-	struct inbox inbox;
 	uint8_t expected[MAD_BYTES];
 
-	listen_at(&subnet->fabric, &inbox, port_of(subnet, FAR, 0), CLASS_DIRECTED_SMP,
-		  METHOD_TRAP);
+	hear_at(subnet, port_of(subnet, FAR, 0), CLASS_DIRECTED_SMP, METHOD_TRAP);
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_TRAP, 2, 0);
 	direct(subnet, PATH(1, 3));
 	assert_int_equal(send_by(subnet, &subnet->smps, 0), 0);
 	settle(&subnet->fabric);
-	assert_int_equal(inbox.count, 1);
+	assert_int_equal(subnet->heard.count, 1);
 	memcpy(expected, subnet->mad, MAD_BYTES);
 	put32(expected + 8, subnet->smps.agent->tid_high);
 	expected[6] = 3;
 	expected[192 + 1] = 1;
 	expected[192 + 2] = 3;
-	assert_memory_equal(inbox.first->data, expected, MAD_BYTES);
-	empty(&inbox);
+	assert_memory_equal(subnet->heard.first->data, expected, MAD_BYTES);
 }
 
 SUBNET_TEST(a_path_of_0_hops_leads_to_oneself)
@@ -162,16 +150,14 @@ SUBNET_TEST(a_response_whose_pointer_is_not_at_the_end_is_bad)
 
 SUBNET_TEST(a_path_may_begin_behind_a_part_by_lid)
 {
-	struct inbox inbox;
-
-	listen_at(&subnet->fabric, &inbox, port_of(subnet, NEAR, 0), CLASS_SMP, 0);
+	hear_at(subnet, port_of(subnet, NEAR, 0), CLASS_SMP, 0);
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
 	direct(subnet, PATH(1));
 	put16(subnet->mad + 32, lid_of(subnet, NEAR));
 	subnet->dlid = lid_of(subnet, FAR);
-	assert_int_equal(send_by(subnet, &inbox, UINT32_MAX), 0);
+	assert_int_equal(send_by(subnet, &subnet->heard, UINT32_MAX), 0);
 	settle(&subnet->fabric);
-	subnet->response = take(&inbox);
+	subnet->response = take(&subnet->heard);
 	assert_true(guid_of_response(subnet) == 0x3000);
 	assert_int_equal(subnet->response->data[6], 0);
 	assert_int_equal(subnet->response->data[193], 1); /* GAMMA's port */
@@ -318,19 +304,16 @@ BARE_TEST(a_bare_fabric_forwards_nothing_until_it_is_told_to)
 
 SUBNET_TEST(smps_pass_links_from_init_on_and_others_active_ones)
 {
-	struct inbox inbox;
-
-	listen_at(&subnet->fabric, &inbox, port_of(subnet, BETA, 1), VENDOR_CLASS, METHOD_SEND);
+	hear_at(subnet, port_of(subnet, BETA, 1), VENDOR_CLASS, METHOD_SEND);
 	for (unsigned int i = PORT_INIT; i <= PORT_ACTIVE; i++) {
 		state_of(subnet, NEAR, 2)->state = (uint8_t)i;
 		assert_true(reaches(subnet, BETA));
 		send_note(subnet, lid_of(subnet, BETA));
 		settle(&subnet->fabric);
-		assert_int_equal(inbox.count, i == PORT_ACTIVE ? 1 : 0);
+		assert_int_equal(subnet->heard.count, i == PORT_ACTIVE ? 1 : 0);
 	}
 	state_of(subnet, NEAR, 2)->state = PORT_DOWN;
 	assert_false(reaches(subnet, BETA));
-	empty(&inbox);
 }
 
 /* --- queue pairs ---------------------------------------------------------------- */

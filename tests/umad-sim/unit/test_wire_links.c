@@ -9,9 +9,9 @@
 #define NOTES 40
 
 /* Registers an agent at GAMMA that receives the MADs of send_note(). */
-static void listen_for_notes(struct subnet *subnet, struct inbox *inbox)
+static void listen_for_notes(struct subnet *subnet)
 {
-	listen_at(&subnet->fabric, inbox, port_of(subnet, GAMMA, 1), VENDOR_CLASS, METHOD_SEND);
+	hear_at(subnet, port_of(subnet, GAMMA, 1), VENDOR_CLASS, METHOD_SEND);
 }
 
 /* Sends notes at once; each has its number in its transaction ID. */
@@ -31,31 +31,25 @@ static uint32_t number_of(const struct message *message)
 
 SUBNET_TEST(without_latency_a_packet_arrives_at_once_but_not_from_within)
 {
-	struct inbox inbox;
-
-	listen_for_notes(subnet, &inbox);
+	listen_for_notes(subnet);
 	send_note(subnet, lid_of(subnet, GAMMA));
-	assert_int_equal(inbox.count, 0);
+	assert_int_equal(subnet->heard.count, 0);
 	assert_int_equal(timers_next(&subnet->fabric), 0);
 	settle(&subnet->fabric);
-	assert_int_equal(inbox.count, 1);
-	empty(&inbox);
+	assert_int_equal(subnet->heard.count, 1);
 }
 
 SUBNET_TEST(each_hop_takes_its_latency)
 {
-	struct inbox inbox;
-
-	listen_for_notes(subnet, &inbox);
+	listen_for_notes(subnet);
 	rule(subnet, "hop-latency 500ns");
 	pass(&subnet->fabric, SECOND);
 	send_notes(subnet, 1);
 	assert_int_equal(timers_next(&subnet->fabric), SECOND + 1500);
 	pass(&subnet->fabric, 1499);
-	assert_int_equal(inbox.count, 0);
+	assert_int_equal(subnet->heard.count, 0);
 	pass(&subnet->fabric, 1);
-	assert_int_equal(inbox.count, 1);
-	empty(&inbox);
+	assert_int_equal(subnet->heard.count, 1);
 }
 
 SUBNET_TEST(the_delays_of_request_and_response_add_up)
@@ -72,19 +66,17 @@ SUBNET_TEST(the_delays_of_request_and_response_add_up)
 
 SUBNET_TEST(packets_of_one_way_arrive_in_the_order_sent)
 {
-	struct inbox inbox;
-
-	listen_for_notes(subnet, &inbox);
+	listen_for_notes(subnet);
 	rule(subnet, "hop-latency 3us");
 	for (unsigned int i = 0; i < NOTES; i++) {
 		send_notes(subnet, 1);
 		pass(&subnet->fabric, i % 3 * MICROSECOND);
 	}
 	pass(&subnet->fabric, SECOND);
-	assert_int_equal(inbox.count, NOTES);
-	for (uint32_t last = 0; inbox.first; last++) {
-		assert_int_equal(number_of(inbox.first), last + 1);
-		free(take(&inbox));
+	assert_int_equal(subnet->heard.count, NOTES);
+	for (uint32_t last = 0; subnet->heard.first; last++) {
+		assert_int_equal(number_of(subnet->heard.first), last + 1);
+		free(take(&subnet->heard));
 	}
 }
 
@@ -92,13 +84,11 @@ SUBNET_TEST(packets_of_one_way_arrive_in_the_order_sent)
 
 SUBNET_TEST(at_100_percent_loss_nothing_arrives_and_receivers_count_it)
 {
-	struct inbox inbox;
-
-	listen_for_notes(subnet, &inbox);
+	listen_for_notes(subnet);
 	start_trace(subnet);
 	rule(subnet, "loss 100% on far/1");
 	send_notes(subnet, NOTES);
-	assert_int_equal(inbox.count, 0);
+	assert_int_equal(subnet->heard.count, 0);
 	assert_true(traced(subnet, "lost at far/1"));
 	assert_true(counter_get(&subnet->fabric, port_of(subnet, GAMMA, 1), COUNT_RCV_ERRORS) ==
 		    NOTES);
@@ -106,30 +96,26 @@ SUBNET_TEST(at_100_percent_loss_nothing_arrives_and_receivers_count_it)
 
 SUBNET_TEST(at_100_percent_duplication_each_arrives_twice)
 {
-	struct inbox inbox;
-
-	listen_for_notes(subnet, &inbox);
+	listen_for_notes(subnet);
 	rule(subnet, "duplicate 100%");
 	send_notes(subnet, NOTES);
-	assert_int_equal(inbox.count, 2 * NOTES);
-	empty(&inbox);
+	assert_int_equal(subnet->heard.count, 2 * NOTES);
 }
 
 SUBNET_TEST(at_100_percent_corruption_each_arrives_with_one_byte_changed)
 {
-	struct inbox inbox;
 	uint8_t sent[MAD_BYTES];
 
-	listen_for_notes(subnet, &inbox);
+	listen_for_notes(subnet);
 	rule(subnet, "corrupt 100% on near/1");
 	send_notes(subnet, NOTES);
-	assert_in_range(inbox.count, NOTES / 2,
+	assert_in_range(subnet->heard.count, NOTES / 2,
 			NOTES); /* the corrupted byte may be the class */
 	begin(subnet, VENDOR_CLASS, METHOD_SEND, 0x10, 0);
 	memcpy(sent, subnet->mad, MAD_BYTES);
 	put32(sent + 8, subnet->gmps.agent->tid_high);
-	while (inbox.first) {
-		struct message *message = take(&inbox);
+	while (subnet->heard.first) {
+		struct message *message = take(&subnet->heard);
 		unsigned int changed = 0;
 
 		put32(sent + 12, number_of(message));
@@ -142,21 +128,21 @@ SUBNET_TEST(at_100_percent_corruption_each_arrives_with_one_byte_changed)
 
 SUBNET_TEST(what_is_held_back_is_overtaken_by_others)
 {
-	struct inbox inbox;
 	unsigned int overtaken = 0;
 
-	listen_for_notes(subnet, &inbox);
+	listen_for_notes(subnet);
 	rule(subnet, "reorder 50% 2ms on near/1");
 	send_notes(subnet, NOTES);
-	assert_in_range(inbox.count, NOTES / 4, NOTES * 3 / 4);
+	assert_in_range(subnet->heard.count, NOTES / 4, NOTES * 3 / 4);
 	pass(&subnet->fabric, 2 * MILLISECOND - 1);
-	assert_in_range(inbox.count, NOTES / 4, NOTES * 3 / 4);
+	assert_in_range(subnet->heard.count, NOTES / 4, NOTES * 3 / 4);
 	pass(&subnet->fabric, 1);
-	assert_int_equal(inbox.count, NOTES);
-	while (inbox.first) {
-		struct message *message = take(&inbox);
+	assert_int_equal(subnet->heard.count, NOTES);
+	while (subnet->heard.first) {
+		struct message *message = take(&subnet->heard);
 
-		overtaken += inbox.first && number_of(inbox.first) < number_of(message);
+		overtaken += subnet->heard.first &&
+			     number_of(subnet->heard.first) < number_of(message);
 		free(message);
 	}
 	assert_int_equal(overtaken, 1); /* each of the two halves is in order */
@@ -164,24 +150,18 @@ SUBNET_TEST(what_is_held_back_is_overtaken_by_others)
 
 SUBNET_TEST(at_0_percent_nothing_happens)
 {
-	struct inbox inbox;
-
-	listen_for_notes(subnet, &inbox);
+	listen_for_notes(subnet);
 	rules(subnet, "loss 0%", "duplicate 0%", "corrupt 0%", "reorder 0% 1s");
 	send_notes(subnet, NOTES);
-	assert_int_equal(inbox.count, NOTES);
-	empty(&inbox);
+	assert_int_equal(subnet->heard.count, NOTES);
 }
 
 SUBNET_TEST(a_chance_comes_true_about_as_often_as_it_says)
 {
-	struct inbox inbox;
-
-	listen_for_notes(subnet, &inbox);
+	listen_for_notes(subnet);
 	rule(subnet, "loss 10% on alpha");
 	send_notes(subnet, 4000);
-	assert_in_range(inbox.count, 3500, 3700); /* 5 sigma are 95 */
-	empty(&inbox);
+	assert_in_range(subnet->heard.count, 3500, 3700); /* 5 sigma are 95 */
 }
 
 /* The trace of a few requests with many faults; freed by the caller. */
@@ -193,7 +173,7 @@ static char *trace_of_a_run(uint64_t seed)
 	char *text;
 
 	start_trace(subnet);
-	for (unsigned int i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+	for (unsigned int i = 0; i < COUNT_OF(rules); i++)
 		rule(subnet, rules[i]);
 	for (uint32_t i = 0; i < NOTES; i++) {
 		begin(subnet, CLASS_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
