@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "counters.h"
+#include "fault_rules.h"
+#include "faults.h"
 #include "gmp_agents.h"
 #include "pma.h"
 #include "query.h"
@@ -54,11 +56,23 @@ static inline struct star *set_up(void)
 
 static inline void tear_down(struct star *star)
 {
+	if (star->fabric.faults)
+		faults_free(&star->fabric);
 	fabric_free(&star->fabric);
 	free(star);
 }
 
 #define STAR_TEST(name) TEST_ON(name, struct star *star, set_up, tear_down)
+
+static inline void rule(struct star *star, const char *text)
+{
+	struct rule_error error;
+
+	if (!star->fabric.faults)
+		assert_int_equal(faults_init(&star->fabric), 0);
+	if (fault_apply(&star->fabric, text, &error))
+		fail_msg("%s: %s", text, error.text);
+}
 
 static inline void request(struct star *star, unsigned int class, unsigned int version,
 			   unsigned int method, unsigned int attribute, uint32_t modifier)

@@ -138,6 +138,13 @@ static inline void mask(struct subnet *subnet, uint64_t components)
 	put64(subnet->mad + 48, get64(subnet->mad + 48) | components);
 }
 
+static inline void begin_with(struct subnet *subnet, unsigned int method,
+			      unsigned int attribute, uint64_t components)
+{
+	begin(subnet, method, attribute);
+	mask(subnet, components);
+}
+
 static inline void trust(struct subnet *subnet)
 {
 	put64(subnet->mad + 36, 1);

@@ -189,139 +189,121 @@ SUBNET_TEST(a_hash_in_a_node_s_name_begins_no_comment)
 			 port_of(subnet, BETA, 1));
 }
 
-SUBNET_TEST(an_error_is_that_of_the_text_without_its_comment)
+#define UNKNOWN(word)         "an unknown rule: \"" word "\"; umad-sim --help lists them"
+#define NO_NODE(name)         "no such node: \"" name "\"; the 5 nodes are \"near\" .. \"gamma\""
+#define NO_PORT(name)         "no such port: \"" name "\"; the ports are 1 .. 2"
+#define NO_WIDTH(text)        "a width is 1x, 2x, 4x, 8x or 12x: \"" text "\""
+#define NO_TIME(text)         "a time has one of the units ns, us, ms, s, without a space: " text
+#define NO_NUMBER(text, form) "a number is expected" text "; the form is \"" form "\""
+#define WHERE(form)           "on which node?; the form is \"" form "\""
+
+SUBNET_TEST(other_texts_are_refused_with_a_reason)
 {
-	refused(subnet, "loss 2% on delta # oops",
-		"no such node: \"delta\"; the 5 nodes are \"near\" .. \"gamma\"");
-	refused(subnet, "silent # on beta", "on which node?; the form is \"silent on NODE\"");
-}
+	static const char *const refusals[][2] = {
+		/* the text without its comment */
+		{"loss 2% on delta # oops", NO_NODE("delta")},
+		{"silent # on beta", WHERE("silent on NODE")},
+		/* words */
+		{"lose 1%", UNKNOWN("lose 1%")},
+		{"losss 1%", UNKNOWN("losss 1%")},
+		{"link sideways on beta", UNKNOWN("link sideways on beta")},
+		{"LOSS 1%", UNKNOWN("LOSS 1%")},
+		/* no control characters: U+009B is one, \u00e9 and \u065b are not */
+		{"lose \033[31m\a", UNKNOWN("lose ?[31m?")},
+		{"lose \302\233x\303\251\331\233", UNKNOWN("lose ??x\303\251\331\233")},
+		/* numbers */
+		{"loss", NO_NUMBER("", "loss 1%")},
+		{"loss -1%", NO_NUMBER(": \"-1%\"", "loss 1%")},
+		{"loss nan", NO_NUMBER(": \"nan\"", "loss 1%")},
+		{"slow on beta", NO_NUMBER(": \"on beta\"", "slow 5ms")},
+		{"reorder 1%", NO_NUMBER("", "reorder 1% 2ms")},
+		{"slow 1e300s", NO_NUMBER(": \"1e300s\"", "slow 5ms")},
+		{"loss 5ms on beta", "a chance is a number with %: \"5ms\""},
+		{"loss 101%", "a chance of more than 100%: \"101%\""},
+		{"busy 1percent%", "an unknown unit: \"1percent%\"; the form is \"busy 50%\""},
+		{"loss 2 on beta",
+		 "a chance without % is from 0 to 1: \"2\"; in percent it is \"2%\""},
+		{"slow 5", NO_TIME("\"5\"")},
+		{"slow 5 ms", NO_TIME("\"5\"")},
+		{"slow 5min", NO_TIME("\"5min\"")},
+		{"slow 1e10s", NO_TIME("\"1e10s\"")},
+		{"counters 16 on beta", "counters have 32 or 64 bits, not 16"},
+		{"smp-queue 1.5", "a whole number is expected: \"1.5\""},
+		{"smp-queue 2ms", "a whole number is expected: \"2ms\""},
+		{"smp-queue 1e10", "a whole number is expected: \"1e10\""},
+		/* widths and speeds */
+		{"width 1", NO_WIDTH("1")},
+		{"width 3x", NO_WIDTH("3x")},
+		{"width 0x", NO_WIDTH("0x")},
+		{"width 16x", NO_WIDTH("16x")},
+		{"width 1xSDR", NO_WIDTH("1xSDR")},
+		{"width x", NO_WIDTH("x")},
+		{"width on", NO_WIDTH("on")},
+		{"width", "a width is missing; the form is \"width 1x on NODE/PORT\""},
+		{"speed 1x on beta/1",
+		 "a speed is SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR: \"1x\""},
+		{"speed", "a speed is missing; the form is \"speed FDR on NODE/PORT\""},
+		{"width 8x on beta/1", "the link of this port can only be 4xEDR"},
+		{"speed HDR on beta/1", "the link of this port can only be 4xEDR"},
+		/* places */
+		{"loss 1% on delta", NO_NODE("delta")},
+		{"loss 1% on", "a node is missing; the form is \"loss 1%\""},
+		{"loss 1% on delta/1", NO_NODE("delta/1")},
+		{"link down on beta/3", NO_PORT("beta/3")},
+		{"link down on beta/300", NO_PORT("beta/300")},
+		{"link down on beta/-1", NO_PORT("beta/-1")},
+		{"link down on beta/1x", NO_PORT("beta/1x")},
+		{"link down on beta/", NO_PORT("beta/")},
+		{"link down on beta/x", NO_PORT("beta/x")},
+		{"link down on beta/0", NO_PORT("beta/0")},
+		{"loss 1% on near/0", "no such port: \"near/0\"; the ports are 1 .. 6"},
+		{"link down on near/5", "the port has no cable: \"near/5\""},
+		{"loss 1% on far/6", "the port has no cable: \"far/6\""},
+		{"after 1s width 1x on far/6", "the port has no cable: \"far/6\""},
+		{"silent on beta/1", "the rule is for a node, not for a port: \"beta/1\"; the "
+				     "form is \"silent on NODE\""},
+		{"slow 1ms on beta/1", "the rule is for a node, not for a port: \"beta/1\"; "
+				       "the form is \"slow 5ms\""},
+		{"silent", WHERE("silent on NODE")},
+		{"reboot 1s", WHERE("reboot 200ms on NODE")},
+		{"link down", WHERE("link down on NODE/PORT")},
+		{"link up", WHERE("link up on NODE/PORT")},
+		{"remove", WHERE("remove on NODE")},
+		{"add", WHERE("return on NODE")},
+		/* two nodes */
+		{"redirect", "two nodes are expected; the form is \"redirect NODE on NODE\""},
+		{"redirect beta",
+		 "two nodes are expected: \"beta\"; the form is \"redirect NODE on NODE\""},
+		{"clone beta",
+		 "two nodes are expected: \"beta\"; the form is \"clone NODE on NODE\""},
+		{"redirect delta on beta", "no such node to redirect to: \"delta\"; the 5 "
+					   "nodes are \"near\" .. \"gamma\""},
+		{"redirect beta on delta", NO_NODE("delta")},
+		{"clone delta on beta",
+		 "no such node to clone: \"delta\"; the 5 nodes are \"near\" .. \"gamma\""},
+		/* text after a rule */
+		{"loss 1% beta", "\"on\" is expected: \"beta\"; the form is \"loss 1%\""},
+		{"clear all", "nothing can follow this rule: \"all\"; the form is \"clear\""},
+		{"reorder 1% 2ms 3ms",
+		 "\"on\" is expected: \"3ms\"; the form is \"reorder 1% 2ms\""},
+		{"reroute 1s on beta",
+		 "nothing can follow this rule: \"on beta\"; the form is \"reroute 50ms\""},
+		/* a rule for later is read now */
+		{"after 2s lose 1%", UNKNOWN("lose 1%")},
+		{"after 2s", "a rule is missing; the form is \"after 2s RULE\""},
+		{"after loss 1%", NO_NUMBER(": \"loss 1%\"", "after 2s RULE")},
+		{"after 2s after 2s clear", UNKNOWN("after 2s clear")},
+	};
 
-SUBNET_TEST(an_unknown_word_is_refused)
-{
-	static const char *const texts[] = {"lose 1%", "losss 1%", "link sideways on beta",
-					    "LOSS 1%"};
-	char expected[100];
-
-	for (size_t i = 0; i < COUNT_OF(texts); i++) {
-		snprintf(expected, sizeof(expected),
-			 "an unknown rule: \"%s\"; umad-sim --help lists them", texts[i]);
-		refused(subnet, texts[i], expected);
-	}
-}
-
-SUBNET_TEST(a_reason_has_no_control_characters)
-{
-	refused(subnet, "lose \033[31m\a",
-		"an unknown rule: \"lose ?[31m?\"; umad-sim --help lists them");
-	/* U+009B is a control character, \u00e9 and \u065b are not */
-	refused(subnet, "lose \302\233x\303\251\331\233",
-		"an unknown rule: \"lose ??x\303\251\331\233\"; umad-sim --help lists them");
-}
-
-SUBNET_TEST(a_bad_number_is_refused)
-{
-	refused(subnet, "loss", "a number is expected; the form is \"loss 1%\"");
-	refused(subnet, "loss -1%", "a number is expected: \"-1%\"; the form is \"loss 1%\"");
-	refused(subnet, "loss nan", "a number is expected: \"nan\"; the form is \"loss 1%\"");
-	refused(subnet, "slow on beta",
-		"a number is expected: \"on beta\"; the form is \"slow 5ms\"");
-	refused(subnet, "reorder 1%", "a number is expected; the form is \"reorder 1% 2ms\"");
-	refused(subnet, "slow 1e300s",
-		"a number is expected: \"1e300s\"; the form is \"slow 5ms\"");
-}
-
-SUBNET_TEST(a_bad_chance_is_refused)
-{
-	refused(subnet, "loss 5ms on beta", "a chance is a number with %: \"5ms\"");
-	refused(subnet, "loss 101%", "a chance of more than 100%: \"101%\"");
-	refused(subnet, "busy 1percent%",
-		"an unknown unit: \"1percent%\"; the form is \"busy 50%\"");
-}
-
-SUBNET_TEST(a_number_that_lacks_its_percent_sign_is_shown_with_it)
-{
-	refused(subnet, "loss 2 on beta",
-		"a chance without % is from 0 to 1: \"2\"; in percent it is \"2%\"");
-}
-
-SUBNET_TEST(a_bad_time_is_refused)
-{
-	static const char *const texts[] = {"5", "5 ms", "5min", "1e10s"};
-	char text[20], expected[100];
-
-	for (size_t i = 0; i < COUNT_OF(texts); i++) {
-		snprintf(text, sizeof(text), "slow %s", texts[i]);
-		snprintf(expected, sizeof(expected),
-			 "a time has one of the units ns, us, ms, s, without a space: "
-			 "\"%.*s\"",
-			 (int)strcspn(texts[i], " "), texts[i]);
-		refused(subnet, text, expected);
-	}
-}
-
-SUBNET_TEST(a_bad_length_of_a_queue_is_refused)
-{
-	refused(subnet, "counters 16 on beta", "counters have 32 or 64 bits, not 16");
-	refused(subnet, "smp-queue 1.5", "a whole number is expected: \"1.5\"");
-	refused(subnet, "smp-queue 2ms", "a whole number is expected: \"2ms\"");
-	refused(subnet, "smp-queue 1e10", "a whole number is expected: \"1e10\"");
-}
-
-SUBNET_TEST(a_bad_width_or_speed_is_refused)
-{
-	static const char *const widths[] = {"1", "3x", "0x", "16x", "1xSDR", "x", "on"};
-	char text[20], expected[100];
-
-	for (size_t i = 0; i < COUNT_OF(widths); i++) {
-		snprintf(text, sizeof(text), "width %s", widths[i]);
-		snprintf(expected, sizeof(expected), "a width is 1x, 2x, 4x, 8x or 12x: \"%s\"",
-			 widths[i]);
-		refused(subnet, text, expected);
-	}
-	refused(subnet, "width", "a width is missing; the form is \"width 1x on NODE/PORT\"");
-	refused(subnet, "speed 1x on beta/1",
-		"a speed is SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR: \"1x\"");
-	refused(subnet, "speed", "a speed is missing; the form is \"speed FDR on NODE/PORT\"");
+	for (size_t i = 0; i < COUNT_OF(refusals); i++)
+		refused(subnet, refusals[i][0], refusals[i][1]);
 }
 
 SUBNET_TEST(a_link_cannot_train_with_more_than_it_has)
 {
-	refused(subnet, "width 8x on beta/1", "the link of this port can only be 4xEDR");
-	refused(subnet, "speed HDR on beta/1", "the link of this port can only be 4xEDR");
 	assert_int_equal(standing(subnet, "width 4x on beta/1")->number, 4);
 	assert_int_equal(standing(subnet, "speed EDR on beta/1")->number, EDR);
 	assert_int_equal(standing(subnet, "speed XDR")->number, XDR);
-}
-
-SUBNET_TEST(a_place_that_does_not_exist_is_refused)
-{
-	refused(subnet, "loss 1% on delta",
-		"no such node: \"delta\"; the 5 nodes are \"near\" .. \"gamma\"");
-	refused(subnet, "loss 1% on", "a node is missing; the form is \"loss 1%\"");
-	refused(subnet, "loss 1% on delta/1",
-		"no such node: \"delta/1\"; the 5 nodes are \"near\" .. \"gamma\"");
-}
-
-SUBNET_TEST(a_port_that_does_not_exist_is_refused)
-{
-	static const char *const ports[] = {"beta/3", "beta/300", "beta/-1", "beta/1x",
-					    "beta/",  "beta/x",   "beta/0"};
-	char text[40], expected[100];
-
-	for (size_t i = 0; i < COUNT_OF(ports); i++) {
-		snprintf(text, sizeof(text), "link down on %s", ports[i]);
-		snprintf(expected, sizeof(expected),
-			 "no such port: \"%s\"; the ports are 1 .. 2", ports[i]);
-		refused(subnet, text, expected);
-	}
-	refused(subnet, "loss 1% on near/0", "no such port: \"near/0\"; the ports are 1 .. 6");
-}
-
-SUBNET_TEST(a_port_without_a_cable_is_refused)
-{
-	refused(subnet, "link down on near/5", "the port has no cable: \"near/5\"");
-	refused(subnet, "loss 1% on far/6", "the port has no cable: \"far/6\"");
-	refused(subnet, "after 1s width 1x on far/6", "the port has no cable: \"far/6\"");
 }
 
 SUBNET_TEST(a_rule_for_the_links_of_a_node_without_cables_is_refused)
@@ -334,63 +316,6 @@ SUBNET_TEST(a_rule_for_the_links_of_a_node_without_cables_is_refused)
 	refused(subnet, "link down on gamma", "the node has no cable: \"gamma\"");
 	refused(subnet, "loss 1% on gamma", "the node has no cable: \"gamma\"");
 	rule(subnet, "silent on gamma");
-}
-
-SUBNET_TEST(a_rule_for_nodes_takes_no_port)
-{
-	refused(subnet, "silent on beta/1",
-		"the rule is for a node, not for a port: \"beta/1\"; the form is \"silent on "
-		"NODE\"");
-	refused(subnet, "slow 1ms on beta/1",
-		"the rule is for a node, not for a port: \"beta/1\"; the form is \"slow 5ms\"");
-}
-
-SUBNET_TEST(a_rule_that_needs_a_place_is_refused_without)
-{
-	static const char *const rules[][2] = {
-		{"silent", "silent on NODE"},
-		{"reboot 1s", "reboot 200ms on NODE"},
-		{"link down", "link down on NODE/PORT"},
-		{"link up", "link up on NODE/PORT"},
-		{"remove", "remove on NODE"},
-		{"add", "return on NODE"},
-	};
-	char expected[100];
-
-	for (size_t i = 0; i < COUNT_OF(rules); i++) {
-		snprintf(expected, sizeof(expected), "on which node?; the form is \"%s\"",
-			 rules[i][1]);
-		refused(subnet, rules[i][0], expected);
-	}
-}
-
-SUBNET_TEST(a_redirection_needs_both_nodes)
-{
-	refused(subnet, "redirect",
-		"two nodes are expected; the form is \"redirect NODE on NODE\"");
-	refused(subnet, "redirect beta",
-		"two nodes are expected: \"beta\"; the form is \"redirect NODE on NODE\"");
-	refused(subnet, "clone beta",
-		"two nodes are expected: \"beta\"; the form is \"clone NODE on NODE\"");
-	refused(subnet, "redirect delta on beta",
-		"no such node to redirect to: \"delta\"; the 5 nodes are \"near\" .. "
-		"\"gamma\"");
-	refused(subnet, "redirect beta on delta",
-		"no such node: \"delta\"; the 5 nodes are \"near\" .. \"gamma\"");
-	refused(subnet, "clone delta on beta",
-		"no such node to clone: \"delta\"; the 5 nodes are \"near\" .. \"gamma\"");
-}
-
-SUBNET_TEST(text_after_a_rule_is_refused)
-{
-	refused(subnet, "loss 1% beta",
-		"\"on\" is expected: \"beta\"; the form is \"loss 1%\"");
-	refused(subnet, "clear all",
-		"nothing can follow this rule: \"all\"; the form is \"clear\"");
-	refused(subnet, "reorder 1% 2ms 3ms",
-		"\"on\" is expected: \"3ms\"; the form is \"reorder 1% 2ms\"");
-	refused(subnet, "reroute 1s on beta",
-		"nothing can follow this rule: \"on beta\"; the form is \"reroute 50ms\"");
 }
 
 /* The note about a rule; empty: none. */
@@ -418,15 +343,8 @@ BARE_TEST(without_a_subnet_manager_there_is_no_such_note)
 	assert_string_equal(note_on(subnet, "silent on alpha"), "");
 }
 
-SUBNET_TEST(a_rule_for_later_is_read_now)
+SUBNET_TEST(a_rule_for_later_is_pending)
 {
-	refused(subnet, "after 2s lose 1%",
-		"an unknown rule: \"lose 1%\"; umad-sim --help lists them");
-	refused(subnet, "after 2s", "a rule is missing; the form is \"after 2s RULE\"");
-	refused(subnet, "after loss 1%",
-		"a number is expected: \"loss 1%\"; the form is \"after 2s RULE\"");
-	refused(subnet, "after 2s after 2s clear",
-		"an unknown rule: \"after 2s clear\"; umad-sim --help lists them");
 	rule(subnet, "after 2s loss 1%");
 	assert_non_null(subnet->fabric.faults->pending);
 	assert_int_equal(subnet->fabric.faults->count, 0);

@@ -2,8 +2,6 @@
 
 /* The performance management agent, and the traffic in its counters. */
 
-#include "fault_rules.h"
-#include "faults.h"
 #include "pma_fixture.h"
 #include "test.h"
 
@@ -274,12 +272,9 @@ STAR_TEST(class_port_info_has_the_agent_s_capabilities)
 
 STAR_TEST(older_agents_have_fewer_counters)
 {
-	struct rule_error error;
-
-	assert_int_equal(faults_init(&star->fabric), 0);
 	star->fabric.load = 1;
 	star->fabric.now = SECOND;
-	assert_int_equal(fault_apply(&star->fabric, "counters 64", &error), 0);
+	rule(star, "counters 64");
 	assert_int_equal(ask(star, ALPHA, METHOD_GET, CLASS_PORT_INFO, 0), STATUS_OK);
 	assert_int_equal(field(star, IB_CPI_CAPMASK_F), 1 << 9 | 1 << 12 | 1 << 15);
 	assert_int_equal(field(star, IB_CPI_CAPMASK2_F), 0);
@@ -288,7 +283,7 @@ STAR_TEST(older_agents_have_fewer_counters)
 	assert_true(read_field(star, ALPHA, IB_GSI_PORT_COUNTERS, 1, IB_PC_XMT_WAIT_F) > 0);
 	assert_int_equal(ask(star, ALPHA, METHOD_GET, IB_GSI_PORT_RCV_ERROR_DETAILS, 1),
 			 STATUS_OK);
-	assert_int_equal(fault_apply(&star->fabric, "counters 32", &error), 0);
+	rule(star, "counters 32");
 	assert_int_equal(ask(star, ALPHA, METHOD_GET, CLASS_PORT_INFO, 0), STATUS_OK);
 	assert_int_equal(field(star, IB_CPI_CAPMASK_F), 0);
 	assert_int_equal(ask(star, SWITCH, METHOD_GET, CLASS_PORT_INFO, 0), STATUS_OK);
@@ -299,33 +294,26 @@ STAR_TEST(older_agents_have_fewer_counters)
 			 STATUS_BAD_ATTRIBUTE);
 	assert_int_equal(ask(star, ALPHA, METHOD_GET, IB_GSI_PORT_RCV_ERROR_DETAILS, 1),
 			 STATUS_BAD_ATTRIBUTE);
-	faults_free(&star->fabric);
-	star->fabric.faults = NULL;
 }
 
 /* Both ends have them, whichever the rule names; what was counted before stays. */
 STAR_TEST(a_rule_for_a_link_sets_its_symbol_errors)
 {
-	struct rule_error error;
-
-	assert_int_equal(faults_init(&star->fabric), 0);
 	star->fabric.errors = 2;
 	star->fabric.now = 10 * SECOND;
-	assert_int_equal(fault_apply(&star->fabric, "errors 5 on beta/1", &error), 0);
+	rule(star, "errors 5 on beta/1");
 	assert_int_equal(extended(star, BETA, 1, IB_PC_EXT_ERR_SYM_F), 20);
 	star->fabric.now = 20 * SECOND;
 	assert_int_equal(extended(star, BETA, 1, IB_PC_EXT_ERR_SYM_F), 20 + 50);
 	assert_int_equal(extended(star, SWITCH, 2, IB_PC_EXT_ERR_SYM_F), 20 + 50);
 	assert_int_equal(extended(star, ALPHA, 1, IB_PC_EXT_ERR_SYM_F), 40);
-	assert_int_equal(fault_apply(&star->fabric, "errors 0 on beta", &error), 0);
+	rule(star, "errors 0 on beta");
 	star->fabric.now = 30 * SECOND;
 	assert_int_equal(extended(star, SWITCH, 2, IB_PC_EXT_ERR_SYM_F), 20 + 50);
-	assert_int_equal(fault_apply(&star->fabric, "clear", &error), 0);
+	rule(star, "clear");
 	star->fabric.now = 40 * SECOND;
 	assert_int_equal(extended(star, BETA, 1, IB_PC_EXT_ERR_SYM_F), 20 + 50 + 20);
 	assert_int_equal(extended(star, ALPHA, 1, IB_PC_EXT_ERR_SYM_F), 80);
-	faults_free(&star->fabric);
-	star->fabric.faults = NULL;
 }
 
 STAR_TEST(every_request_is_safe)

@@ -2,8 +2,6 @@
 
 /* Parts of counters (by SL, VL, lane, cause), and samples. */
 
-#include "fault_rules.h"
-#include "faults.h"
 #include "pma_fixture.h"
 #include "test.h"
 
@@ -170,12 +168,9 @@ static uint64_t corrected(struct star *star, unsigned int node)
 /* Besides the symbol errors, at both ends; the blocks that were counted stay. */
 STAR_TEST(a_rule_for_a_link_lets_its_corrected_blocks_rise)
 {
-	struct rule_error error;
-
-	assert_int_equal(faults_init(&star->fabric), 0);
 	star->fabric.errors = 1;
 	star->fabric.now = 10 * SECOND;
-	assert_int_equal(fault_apply(&star->fabric, "fec 1000 on beta/1", &error), 0);
+	rule(star, "fec 1000 on beta/1");
 	assert_int_equal(corrected(star, BETA), 10);
 	star->fabric.now = 12 * SECOND;
 	assert_int_equal(corrected(star, BETA), 12 + 2000);
@@ -185,14 +180,12 @@ STAR_TEST(a_rule_for_a_link_lets_its_corrected_blocks_rise)
 	assert_int_equal(read_field(star, SWITCH, IB_GSI_PORT_EXT_SPEEDS_COUNTERS, 2,
 				    IB_PESC_FEC_CORR_BLOCK_CTR_LANE0_F),
 			 (12 + 2000) / 4);
-	assert_int_equal(fault_apply(&star->fabric, "fec 1 on beta", &error), 0);
+	rule(star, "fec 1 on beta");
 	star->fabric.now = 20 * SECOND;
 	assert_int_equal(corrected(star, BETA), 20 + 2000 + 8);
-	assert_int_equal(fault_apply(&star->fabric, "clear", &error), 0);
+	rule(star, "clear");
 	star->fabric.now = 30 * SECOND;
 	assert_int_equal(corrected(star, BETA), 30 + 2000 + 8);
-	faults_free(&star->fabric);
-	star->fabric.faults = NULL;
 }
 
 static void start_sample(struct star *star, uint32_t ticks, unsigned int tag)

@@ -43,8 +43,7 @@ SA_TEST(a_get_returns_one_record_none_or_too_many)
 
 SA_TEST(a_table_without_a_match_is_empty)
 {
-	begin(subnet, METHOD_GET_TABLE, IB_SA_ATTR_NODERECORD);
-	mask(subnet, COMPONENT(7));
+	begin_with(subnet, METHOD_GET_TABLE, IB_SA_ATTR_NODERECORD, COMPONENT(7));
 	put64(subnet->record + 16, 0x9999);
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(subnet->length, SA_HEADER);
@@ -73,8 +72,7 @@ SA_TEST(all_masked_components_must_match_and_no_others)
 
 SA_TEST(any_lid_of_a_port_names_it)
 {
-	begin(subnet, METHOD_GET, IB_SA_ATTR_NODERECORD);
-	mask(subnet, COMPONENT(0));
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_NODERECORD, COMPONENT(0));
 	put16(subnet->record, LID_GAMMA + 1);
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(get16(subnet->response + SA_HEADER), LID_GAMMA);
@@ -93,8 +91,7 @@ SA_TEST(port_records_are_of_all_a_switchs_ports_and_of_end_ports)
 {
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_PORTINFORECORD), 5 + 21 + 3);
 	assert_int_equal(stride(subnet), 72);
-	begin(subnet, METHOD_GET_TABLE, IB_SA_ATTR_PORTINFORECORD);
-	mask(subnet, COMPONENT(0));
+	begin_with(subnet, METHOD_GET_TABLE, IB_SA_ATTR_PORTINFORECORD, COMPONENT(0));
 	put16(subnet->record, LID_NEAR);
 	assert_int_equal(records(subnet), 5);
 	assert_int_equal(record_at(subnet, 4)[2], 4);
@@ -133,16 +130,15 @@ SA_TEST(components_lie_where_portinfo_has_its_fields)
 	};
 	uint8_t record[68];
 
-	begin(subnet, METHOD_GET, IB_SA_ATTR_PORTINFORECORD);
-	mask(subnet, COMPONENT(0));
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_PORTINFORECORD, COMPONENT(0));
 	put16(subnet->record, LID_GAMMA);
 	assert_int_equal(ask(subnet), 0);
 	memcpy(record, subnet->response + SA_HEADER, sizeof(record));
 	for (size_t i = 0; i < COUNT(places); i++) {
 		uint64_t value = mad_get_field64(record, 4, places[i].field);
 
-		begin(subnet, METHOD_GET, IB_SA_ATTR_PORTINFORECORD);
-		mask(subnet, COMPONENT(0) | COMPONENT(places[i].component));
+		begin_with(subnet, METHOD_GET, IB_SA_ATTR_PORTINFORECORD,
+			   COMPONENT(0) | COMPONENT(places[i].component));
 		put16(subnet->record, LID_GAMMA);
 		mad_set_field64(subnet->record, 4, places[i].field, value);
 		assert_int_equal(ask(subnet), 0);
@@ -154,8 +150,7 @@ SA_TEST(components_lie_where_portinfo_has_its_fields)
 SA_TEST(ports_are_found_by_some_of_their_capabilities)
 {
 	subnet->fabric.ports[subnet->alpha].capability_mask |= IS_SM;
-	begin(subnet, METHOD_GET_TABLE, IB_SA_ATTR_PORTINFORECORD);
-	mask(subnet, COMPONENT(7));
+	begin_with(subnet, METHOD_GET_TABLE, IB_SA_ATTR_PORTINFORECORD, COMPONENT(7));
 	put32(subnet->record + 24, IS_SM);
 	assert_int_equal(records(subnet), 0);
 	put32(subnet->mad + 20, 1U << 31);
@@ -166,8 +161,7 @@ SA_TEST(ports_are_found_by_some_of_their_capabilities)
 SA_TEST(an_mkey_is_only_for_who_is_trusted)
 {
 	settings_of(&subnet->fabric, subnet->beta)->mkey = 0x1122;
-	begin(subnet, METHOD_GET, IB_SA_ATTR_PORTINFORECORD);
-	mask(subnet, COMPONENT(0));
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_PORTINFORECORD, COMPONENT(0));
 	put16(subnet->record, LID_BETA);
 	assert_int_equal(ask(subnet), 0);
 	assert_true(get64(subnet->response + SA_HEADER + 4) == 0);
@@ -191,8 +185,7 @@ SA_TEST(switches_managers_and_links_have_records)
 	assert_int_equal(get16(record), LID_ALPHA);
 	assert_true(get64(record + 4) == 0x1001);
 	assert_int_equal(record[24], SM_PRIORITY << 4 | SM_STATE_MASTER);
-	begin(subnet, METHOD_GET, IB_SA_ATTR_LINKRECORD);
-	mask(subnet, COMPONENT(0) | COMPONENT(3));
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_LINKRECORD, COMPONENT(0) | COMPONENT(3));
 	put16(subnet->record, LID_FAR);
 	put16(subnet->record + 4, LID_NEAR);
 	assert_int_equal(ask(subnet), 0);
@@ -224,30 +217,29 @@ SA_TEST(a_block_is_found_by_its_number_and_port)
 {
 	uint8_t block[64] = {0};
 
-	begin(subnet, METHOD_GET, IB_SA_ATTR_PKEYTABLERECORD);
-	mask(subnet, COMPONENT(0) | COMPONENT(1) | COMPONENT(2));
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_PKEYTABLERECORD,
+		   COMPONENT(0) | COMPONENT(1) | COMPONENT(2));
 	put16(subnet->record, LID_NEAR);
 	put16(subnet->record + 2, 3);
 	subnet->record[4] = 2;
 	assert_int_equal(ask(subnet), 0);
 	put16(subnet->record + 2, 4);
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
-	begin(subnet, METHOD_GET, IB_SA_ATTR_SL2VLTABLERECORD);
-	mask(subnet, COMPONENT(0) | COMPONENT(1) | COMPONENT(2));
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_SL2VLTABLERECORD,
+		   COMPONENT(0) | COMPONENT(1) | COMPONENT(2));
 	put16(subnet->record, LID_NEAR);
 	subnet->record[2] = 4;
 	subnet->record[3] = 5;
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
 	subnet->record[3] = 4;
 	assert_int_equal(ask(subnet), 0);
-	begin(subnet, METHOD_GET, IB_SA_ATTR_LFTRECORD);
-	mask(subnet, COMPONENT(0) | COMPONENT(1));
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_LFTRECORD, COMPONENT(0) | COMPONENT(1));
 	put16(subnet->record, LID_NEAR);
 	assert_int_equal(ask(subnet), 0);
 	put16(subnet->record + 2, 1);
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
-	begin(subnet, METHOD_GET, IB_SA_ATTR_MFTRECORD);
-	mask(subnet, COMPONENT(0) | COMPONENT(1) | COMPONENT(3));
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_MFTRECORD,
+		   COMPONENT(0) | COMPONENT(1) | COMPONENT(3));
 	put16(subnet->record, LID_FAR);
 	put16(subnet->record + 2, 1 << 12 | 5);
 	assert_int_equal(ask(subnet), 0);
@@ -371,8 +363,7 @@ PLAIN_TEST(all_nodes_of_a_large_fabric_respond_at_once)
 	assert_true(clock() - start < 2 * CLOCKS_PER_SEC);
 	begin(subnet, METHOD_GET_TABLE, IB_SA_ATTR_PATHRECORD);
 	assert_int_equal(ask(subnet), SA_NO_RESOURCES);
-	begin(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD);
-	mask(subnet, 3 << 2);
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD, 3 << 2);
 	put_gid(subnet->record + 8, 0x10005);
 	put_gid(subnet->record + 24, 0x10005);
 	assert_int_equal(ask(subnet), 0);

@@ -12,8 +12,7 @@
 /* A request about the GUIDs of a block. */
 static void about(struct subnet *subnet, unsigned int method, uint16_t lid, unsigned int block)
 {
-	begin(subnet, method, IB_SA_ATTR_GUIDINFORECORD);
-	mask(subnet, OF_BLOCK);
+	begin_with(subnet, method, IB_SA_ATTR_GUIDINFORECORD, OF_BLOCK);
 	put16(subnet->record, lid);
 	subnet->record[2] = (uint8_t)block;
 }
@@ -115,8 +114,7 @@ SA_TEST(values_that_cannot_be_set_are_refused)
 		about(subnet, methods[i], 77, 0); /* an unused LID */
 		with_guid(subnet, 1, 0x77);
 		assert_int_equal(ask(subnet), SA_NO_RECORDS);
-		begin(subnet, methods[i], IB_SA_ATTR_GUIDINFORECORD);
-		mask(subnet, COMPONENT(0));
+		begin_with(subnet, methods[i], IB_SA_ATTR_GUIDINFORECORD, COMPONENT(0));
 		put16(subnet->record, LID_BETA);
 		with_guid(subnet, 1, 0x77);
 		assert_int_equal(ask(subnet), SA_INSUFFICIENT_COMPONENTS);
@@ -148,8 +146,7 @@ SA_TEST(a_path_leads_to_another_gid_of_a_port)
 {
 	assert_int_equal(set_one(subnet, LID_GAMMA, 3, 0x77), 0);
 	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0x99), 0);
-	begin(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD);
-	mask(subnet, COMPONENT(2) | COMPONENT(3));
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD, COMPONENT(2) | COMPONENT(3));
 	put_gid(subnet->record + 8, 0x77);
 	put_gid(subnet->record + 24, 0x99);
 	assert_int_equal(ask(subnet), 0);
@@ -160,8 +157,7 @@ SA_TEST(a_path_leads_to_another_gid_of_a_port)
 	about(subnet, METHOD_DELETE, LID_GAMMA, 0);
 	mask(subnet, GUID(3));
 	assert_int_equal(ask(subnet), 0);
-	begin(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD);
-	mask(subnet, COMPONENT(2) | COMPONENT(3));
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD, COMPONENT(2) | COMPONENT(3));
 	put_gid(subnet->record + 8, 0x77);
 	put_gid(subnet->record + 24, 0x1001);
 	assert_int_equal(ask(subnet), SA_INVALID_GID);
@@ -173,9 +169,9 @@ SA_TEST(a_port_joins_a_group_by_another_gid)
 					      0,    0,    0,    0,    0xff, 0xff, 0xff, 0xff};
 
 	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0x99), 0);
-	begin(subnet, METHOD_SET, IB_SA_ATTR_MCRECORD);
-	mask(subnet, UMAD_SA_MCM_COMP_MASK_MGID | UMAD_SA_MCM_COMP_MASK_PORT_GID |
-			     UMAD_SA_MCM_COMP_MASK_JOIN_STATE);
+	begin_with(subnet, METHOD_SET, IB_SA_ATTR_MCRECORD,
+		   UMAD_SA_MCM_COMP_MASK_MGID | UMAD_SA_MCM_COMP_MASK_PORT_GID |
+			   UMAD_SA_MCM_COMP_MASK_JOIN_STATE);
 	memcpy(subnet->record, broadcast, 16);
 	put_gid(subnet->record + MCM_AT_PORT_GID, 0x99);
 	subnet->record[MCM_AT_SCOPE_STATE] = 1;

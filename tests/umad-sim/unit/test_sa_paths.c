@@ -29,16 +29,14 @@ enum {
 
 static void from_lid_to_lid(struct subnet *subnet, unsigned int slid, unsigned int dlid)
 {
-	begin(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD);
-	mask(subnet, SLID | DLID);
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD, SLID | DLID);
 	put16(subnet->record + 40, dlid);
 	put16(subnet->record + 42, slid);
 }
 
 static void from_gid_to_gid(struct subnet *subnet, uint64_t sgid, uint64_t dgid)
 {
-	begin(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD);
-	mask(subnet, SGID | DGID);
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD, SGID | DGID);
 	put_gid(subnet->record + 8, dgid);
 	put_gid(subnet->record + 24, sgid);
 }
@@ -168,8 +166,7 @@ SA_TEST(a_table_has_the_paths_between_all_ports)
 	/* 4 x 4 pairs with one LID; 2 * 4 from and to gamma; gamma's LIDs with themselves */
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_PATHRECORD), 16 + 2 * 8 + 2);
 	assert_int_equal(stride(subnet), 64);
-	begin(subnet, METHOD_GET_TABLE, IB_SA_ATTR_PATHRECORD);
-	mask(subnet, SGID);
+	begin_with(subnet, METHOD_GET_TABLE, IB_SA_ATTR_PATHRECORD, SGID);
 	put_gid(subnet->record + 24, 0x1001);
 	assert_int_equal(records(subnet), 6);
 	mask(subnet, NUMBER);
@@ -263,8 +260,7 @@ SA_TEST(the_path_to_a_group_is_the_groups)
 
 static void ask_for_paths(struct subnet *subnet, unsigned int most)
 {
-	begin(subnet, 0x14, IB_SA_ATTR_MULTIPATH);
-	mask(subnet, 1 << 6 | 1 << 19 | 1 << 20);
+	begin_with(subnet, 0x14, IB_SA_ATTR_MULTIPATH, 1 << 6 | 1 << 19 | 1 << 20);
 	subnet->record[5] = (uint8_t)most;
 	subnet->record[15] = 2;
 	subnet->record[16] = 2;

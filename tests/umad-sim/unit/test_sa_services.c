@@ -17,8 +17,7 @@ enum {
 
 static void announce(struct subnet *subnet, uint64_t id, const char *name)
 {
-	begin(subnet, METHOD_SET, IB_SA_ATTR_SERVICERECORD);
-	mask(subnet, ID | NAME);
+	begin_with(subnet, METHOD_SET, IB_SA_ATTR_SERVICERECORD, ID | NAME);
 	put64(subnet->record, id);
 	memcpy(subnet->record + 48, name, strlen(name));
 	subnet->record[114] = 9;
@@ -37,14 +36,12 @@ SA_TEST(a_service_is_announced_found_and_withdrawn)
 	assert_true(get64(record_at(subnet, 0) + 16) == 0x1001);
 	assert_int_equal(get16(record_at(subnet, 0) + 24), DEFAULT_PKEY);
 	assert_int_equal(get32(record_at(subnet, 0) + 28), UINT32_MAX);
-	begin(subnet, METHOD_GET, IB_SA_ATTR_SERVICERECORD);
-	mask(subnet, NAME | DATA8_2);
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_SERVICERECORD, NAME | DATA8_2);
 	memcpy(subnet->record + 48, "store", 5);
 	subnet->record[114] = 9;
 	assert_int_equal(ask(subnet), 0);
 	assert_true(get64(subnet->response + SA_HEADER) == 0x77);
-	begin(subnet, METHOD_DELETE, IB_SA_ATTR_SERVICERECORD);
-	mask(subnet, ID);
+	begin_with(subnet, METHOD_DELETE, IB_SA_ATTR_SERVICERECORD, ID);
 	put64(subnet->record, 0x77);
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
@@ -82,8 +79,7 @@ SA_TEST(a_service_with_a_key_is_changed_by_who_knows_it)
 	assert_int_equal(ask(subnet), 0);
 	announce(subnet, 1, "not mine");
 	assert_int_equal(ask(subnet), SA_DENIED);
-	begin(subnet, METHOD_DELETE, IB_SA_ATTR_SERVICERECORD);
-	mask(subnet, ID);
+	begin_with(subnet, METHOD_DELETE, IB_SA_ATTR_SERVICERECORD, ID);
 	put64(subnet->record, 1);
 	assert_int_equal(ask(subnet), SA_DENIED);
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_SERVICERECORD), 1);
@@ -92,8 +88,7 @@ SA_TEST(a_service_with_a_key_is_changed_by_who_knows_it)
 	trust(subnet);
 	ask(subnet);
 	assert_int_equal(record_at(subnet, 0)[47], 5);
-	begin(subnet, METHOD_DELETE, IB_SA_ATTR_SERVICERECORD);
-	mask(subnet, ID | KEY);
+	begin_with(subnet, METHOD_DELETE, IB_SA_ATTR_SERVICERECORD, ID | KEY);
 	put64(subnet->record, 1);
 	subnet->record[47] = 5;
 	assert_int_equal(ask(subnet), 0);
@@ -101,8 +96,7 @@ SA_TEST(a_service_with_a_key_is_changed_by_who_knows_it)
 
 SA_TEST(a_service_must_have_an_id_and_a_gid_that_exists)
 {
-	begin(subnet, METHOD_SET, IB_SA_ATTR_SERVICERECORD);
-	mask(subnet, NAME);
+	begin_with(subnet, METHOD_SET, IB_SA_ATTR_SERVICERECORD, NAME);
 	assert_int_equal(ask(subnet), SA_INSUFFICIENT_COMPONENTS);
 	announce(subnet, 1, "nowhere");
 	mask(subnet, GID);
@@ -208,8 +202,7 @@ SA_TEST(subscriptions_have_records)
 	assert_true(get64(record_at(subnet, 2) + 8) == 0x2001);
 	assert_int_equal(get16(record_at(subnet, 1) + 16), 1);
 	assert_int_equal(get16(record_at(subnet, 1) + 24 + 26), 65);
-	begin(subnet, METHOD_GET, IB_SA_ATTR_INFORMINFORECORD);
-	mask(subnet, 1 << 0 | 1 << 10);
+	begin_with(subnet, METHOD_GET, IB_SA_ATTR_INFORMINFORECORD, 1 << 0 | 1 << 10);
 	put_gid(subnet->record, 0x1001);
 	put16(subnet->record + 24 + 26, 65);
 	assert_int_equal(ask(subnet), 0);
@@ -239,8 +232,8 @@ SA_TEST(groups_that_come_and_go_are_reported)
 
 	inform(subnet, 1, 3, 0xffff, 4);
 	assert_int_equal(ask(subnet), 0);
-	begin(subnet, METHOD_SET, IB_SA_ATTR_MCRECORD);
-	mask(subnet, UMAD_SA_MCM_COMP_MASK_MGID | OF_MEMBER | TO_CREATE);
+	begin_with(subnet, METHOD_SET, IB_SA_ATTR_MCRECORD,
+		   UMAD_SA_MCM_COMP_MASK_MGID | OF_MEMBER | TO_CREATE);
 	memcpy(subnet->record, mgid, 16);
 	put_gid(subnet->record + MCM_AT_PORT_GID, 0x1001);
 	put16(subnet->record + MCM_AT_PKEY, DEFAULT_PKEY);
