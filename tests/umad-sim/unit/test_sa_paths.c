@@ -41,6 +41,19 @@ static void from_gid_to_gid(struct subnet *subnet, uint64_t sgid, uint64_t dgid)
 	put_gid(subnet->record + 24, sgid);
 }
 
+/* The same, with the request sent; the status. */
+static unsigned int path_of_lids(struct subnet *subnet, unsigned int slid, unsigned int dlid)
+{
+	from_lid_to_lid(subnet, slid, dlid);
+	return ask(subnet);
+}
+
+static unsigned int path_of_gids(struct subnet *subnet, uint64_t sgid, uint64_t dgid)
+{
+	from_gid_to_gid(subnet, sgid, dgid);
+	return ask(subnet);
+}
+
 static const uint8_t *path(const struct subnet *subnet)
 {
 	return subnet->response + SA_HEADER;
@@ -50,16 +63,14 @@ SA_TEST(a_path_by_lids_tells_gids_and_the_other_way_round)
 {
 	uint8_t by_lid[64];
 
-	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path_of_lids(subnet, LID_ALPHA, LID_BETA), 0);
 	assert_true(get64(path(subnet) + 8) == DEFAULT_PREFIX);
 	assert_true(get64(path(subnet) + 16) == 0x2001);
 	assert_true(get64(path(subnet) + 32) == 0x1001);
 	assert_int_equal(path(subnet)[49], 0x80);
 	assert_int_equal(get16(path(subnet) + 50), DEFAULT_PKEY);
 	memcpy(by_lid, path(subnet), sizeof(by_lid));
-	from_gid_to_gid(subnet, 0x1001, 0x2001);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path_of_gids(subnet, 0x1001, 0x2001), 0);
 	assert_memory_equal(path(subnet), by_lid, sizeof(by_lid));
 	assert_int_equal(get16(path(subnet) + 40), LID_BETA);
 	assert_int_equal(get16(path(subnet) + 42), LID_ALPHA);
@@ -67,21 +78,17 @@ SA_TEST(a_path_by_lids_tells_gids_and_the_other_way_round)
 
 SA_TEST(a_path_is_as_fast_as_its_slowest_link)
 {
-	from_lid_to_lid(subnet, LID_ALPHA, LID_NEAR);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path_of_lids(subnet, LID_ALPHA, LID_NEAR), 0);
 	assert_int_equal(path(subnet)[55], SELECT_EXACTLY | RATE_100);
-	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path_of_lids(subnet, LID_ALPHA, LID_BETA), 0);
 	assert_int_equal(path(subnet)[55], SELECT_EXACTLY | RATE_40);
-	from_lid_to_lid(subnet, LID_ALPHA, LID_GAMMA);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path_of_lids(subnet, LID_ALPHA, LID_GAMMA), 0);
 	assert_int_equal(path(subnet)[54], SELECT_EXACTLY | 5);
 	assert_int_equal(path(subnet)[55], SELECT_EXACTLY | RATE_25);
 	subnet->fabric.ports[port_of(subnet, FAR, 4)].mtu = 2;
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(path(subnet)[54], SELECT_EXACTLY | 2);
-	from_lid_to_lid(subnet, LID_ALPHA, LID_ALPHA);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path_of_lids(subnet, LID_ALPHA, LID_ALPHA), 0);
 	assert_int_equal(path(subnet)[55], SELECT_EXACTLY | RATE_100);
 }
 
@@ -89,24 +96,19 @@ SA_TEST(a_packets_lifetime_grows_with_its_switches)
 {
 	subnet->fabric.nodes[NEAR].life_time = 10;
 	subnet->fabric.nodes[FAR].life_time = 10;
-	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path_of_lids(subnet, LID_ALPHA, LID_BETA), 0);
 	assert_int_equal(path(subnet)[56], SELECT_EXACTLY | 10);
-	from_lid_to_lid(subnet, LID_ALPHA, LID_GAMMA);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path_of_lids(subnet, LID_ALPHA, LID_GAMMA), 0);
 	assert_int_equal(path(subnet)[56], SELECT_EXACTLY | 11);
-	from_lid_to_lid(subnet, LID_ALPHA, LID_ALPHA);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path_of_lids(subnet, LID_ALPHA, LID_ALPHA), 0);
 	assert_int_equal(path(subnet)[56], SELECT_EXACTLY | 0);
 }
 
 SA_TEST(there_is_no_path_over_a_link_that_is_down)
 {
 	subnet->fabric.ports[port_of(subnet, FAR, 4)].phys_state = PHYS_POLLING;
-	from_lid_to_lid(subnet, LID_ALPHA, LID_GAMMA);
-	assert_int_equal(ask(subnet), SA_NO_RECORDS);
-	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path_of_lids(subnet, LID_ALPHA, LID_GAMMA), SA_NO_RECORDS);
+	assert_int_equal(path_of_lids(subnet, LID_ALPHA, LID_BETA), 0);
 }
 
 SA_TEST(a_path_can_be_selected_and_used_below_its_best)
@@ -144,15 +146,13 @@ SA_TEST(a_path_can_be_selected_and_used_below_its_best)
 
 SA_TEST(a_port_that_there_is_not_has_no_path)
 {
-	from_gid_to_gid(subnet, 0x1001, 0x7777);
-	assert_int_equal(ask(subnet), SA_INVALID_GID);
+	assert_int_equal(path_of_gids(subnet, 0x1001, 0x7777), SA_INVALID_GID);
 	from_gid_to_gid(subnet, 0x1001, 0x2001);
 	put64(subnet->record + 8, 0xfec0000000000000ULL);
 	assert_int_equal(ask(subnet), SA_INVALID_GID);
-	from_gid_to_gid(subnet, 0x1001, 0x2002); /* a port without a cable */
-	assert_int_equal(ask(subnet), SA_INVALID_GID);
-	from_lid_to_lid(subnet, LID_ALPHA, 77);
-	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+	assert_int_equal(path_of_gids(subnet, 0x1001, 0x2002),
+			 SA_INVALID_GID); /* a port without a cable */
+	assert_int_equal(path_of_lids(subnet, LID_ALPHA, 77), SA_NO_RECORDS);
 	from_gid_to_gid(subnet, 0x1001, 0x2001);
 	mask(subnet, DLID);
 	put16(subnet->record + 40, LID_GAMMA);
@@ -180,8 +180,7 @@ SA_TEST(a_table_has_the_paths_between_all_ports)
 
 SA_TEST(a_get_returns_one_of_several_lids)
 {
-	from_gid_to_gid(subnet, 0x1001, 0x3001);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path_of_gids(subnet, 0x1001, 0x3001), 0);
 	assert_int_equal(get16(path(subnet) + 40), LID_GAMMA);
 	mask(subnet, DLID);
 	put16(subnet->record + 40, LID_GAMMA + 1);
@@ -211,8 +210,7 @@ SA_TEST(the_ends_of_a_path_share_a_partition)
 	of_alpha[5] = 0x8123;
 	of_alpha[0] = 0;
 	begin(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD);
-	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path_of_lids(subnet, LID_ALPHA, LID_BETA), 0);
 	assert_int_equal(get16(path(subnet) + 50), 0x0123);
 	of_beta[7] = 0;
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
@@ -249,11 +247,9 @@ SA_TEST(the_path_to_a_group_is_the_groups)
 	assert_int_equal(path(subnet)[55], SELECT_EXACTLY | RATE_10);
 	subnet->record[20] = 0;
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
-	from_lid_to_lid(subnet, LID_ALPHA, 0xc000);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path_of_lids(subnet, LID_ALPHA, 0xc000), 0);
 	assert_memory_equal(path(subnet) + 8, broadcast, 16);
-	from_lid_to_lid(subnet, LID_ALPHA, 0xc001);
-	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+	assert_int_equal(path_of_lids(subnet, LID_ALPHA, 0xc001), SA_NO_RECORDS);
 }
 
 /* --- MultiPathRecords ----------------------------------------------------------- */

@@ -23,14 +23,17 @@ static void announce(struct subnet *subnet, uint64_t id, const char *name)
 	subnet->record[114] = 9;
 }
 
+static unsigned int announced(struct subnet *subnet, uint64_t id, const char *name)
+{
+	announce(subnet, id, name);
+	return ask(subnet);
+}
+
 SA_TEST(a_service_is_announced_found_and_withdrawn)
 {
-	announce(subnet, 0x77, "store");
-	assert_int_equal(ask(subnet), 0);
-	announce(subnet, 0x78, "other");
-	assert_int_equal(ask(subnet), 0);
-	announce(subnet, 0x78, "other");
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(announced(subnet, 0x77, "store"), 0);
+	assert_int_equal(announced(subnet, 0x78, "other"), 0);
+	assert_int_equal(announced(subnet, 0x78, "other"), 0);
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_SERVICERECORD), 2);
 	assert_int_equal(stride(subnet), 176);
 	assert_true(get64(record_at(subnet, 0) + 16) == 0x1001);
@@ -54,8 +57,7 @@ SA_TEST(a_service_goes_when_its_lease_ends)
 	mask(subnet, LEASE);
 	put32(subnet->record + 28, 10);
 	assert_int_equal(ask(subnet), 0);
-	announce(subnet, 2, "for ever");
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(announced(subnet, 2, "for ever"), 0);
 	subnet->fabric.now += 4 * SECOND;
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_SERVICERECORD), 2);
 	assert_int_equal(get32(record_at(subnet, 0) + 28), 6);
@@ -77,8 +79,7 @@ SA_TEST(a_service_with_a_key_is_changed_by_who_knows_it)
 	mask(subnet, KEY);
 	subnet->record[47] = 5;
 	assert_int_equal(ask(subnet), 0);
-	announce(subnet, 1, "not mine");
-	assert_int_equal(ask(subnet), SA_DENIED);
+	assert_int_equal(announced(subnet, 1, "not mine"), SA_DENIED);
 	begin_with(subnet, METHOD_DELETE, IB_SA_ATTR_SERVICERECORD, ID);
 	put64(subnet->record, 1);
 	assert_int_equal(ask(subnet), SA_DENIED);
@@ -118,14 +119,20 @@ static void inform(struct subnet *subnet, unsigned int subscribe, unsigned int t
 	put32(subnet->record + 32, producer);
 }
 
+static unsigned int informed(struct subnet *subnet, unsigned int subscribe, unsigned int type,
+			     unsigned int trap, uint32_t producer)
+{
+	inform(subnet, subscribe, type, trap, producer);
+	return ask(subnet);
+}
+
 SA_TEST(who_subscribed_hears_of_ports_that_come_and_go)
 {
 	uint8_t gid[16];
 
 	put_gid(gid, 0x3001);
 	subnet->from = subnet->beta;
-	inform(subnet, 1, 3, 64, 4);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(informed(subnet, 1, 3, 64, 4), 0);
 	assert_int_equal(subnet->response[3], METHOD_GET | METHOD_RESPONSE);
 	sa_gid_event(subnet->sa, 65, gid);
 	assert_int_equal(subnet->reports, 0);
@@ -138,8 +145,7 @@ SA_TEST(who_subscribed_hears_of_ports_that_come_and_go)
 	assert_int_equal(get16(subnet->report + SA_HEADER + 4), 64);
 	assert_int_equal(get16(subnet->report + SA_HEADER + 6), LID_ALPHA);
 	assert_memory_equal(subnet->report + SA_HEADER + 16, gid, 16);
-	inform(subnet, 0, 3, 64, 4);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(informed(subnet, 0, 3, 64, 4), 0);
 	assert_int_equal(ask(subnet), SA_INVALID);
 	sa_gid_event(subnet->sa, 64, gid);
 	assert_int_equal(subnet->reports, 1);
@@ -149,13 +155,11 @@ SA_TEST(subscribing_twice_makes_no_second_report)
 {
 	uint8_t gid[16] = {0};
 
-	inform(subnet, 1, 0xffff, 0xffff, 0xffffff);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(informed(subnet, 1, 0xffff, 0xffff, 0xffffff), 0);
 	assert_int_equal(ask(subnet), 0);
 	sa_gid_event(subnet->sa, 66, gid);
 	assert_int_equal(subnet->reports, 1);
-	inform(subnet, 2, 0xffff, 0xffff, 0xffffff);
-	assert_int_equal(ask(subnet), SA_INVALID);
+	assert_int_equal(informed(subnet, 2, 0xffff, 0xffff, 0xffffff), SA_INVALID);
 }
 
 SA_TEST(traps_are_forwarded_with_their_issuers_gid)
@@ -167,11 +171,9 @@ SA_TEST(traps_are_forwarded_with_their_issuers_gid)
 	put16(trap + 68, 128);
 	put16(trap + 70, LID_FAR);
 	put16(trap + 74, LID_FAR);
-	inform(subnet, 1, 1, 128, NODE_SWITCH);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(informed(subnet, 1, 1, 128, NODE_SWITCH), 0);
 	subnet->from = subnet->beta;
-	inform(subnet, 1, 1, 128, NODE_CA);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(informed(subnet, 1, 1, 128, NODE_CA), 0);
 	inform(subnet, 1, 1, 128, NODE_SWITCH);
 	put16(subnet->record + 16, 10); /* LIDs from 10 on */
 	put16(subnet->record + 18, 20);
@@ -190,13 +192,10 @@ SA_TEST(traps_are_forwarded_with_their_issuers_gid)
 
 SA_TEST(subscriptions_have_records)
 {
-	inform(subnet, 1, 3, 64, 4);
-	assert_int_equal(ask(subnet), 0);
-	inform(subnet, 1, 3, 65, 4);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(informed(subnet, 1, 3, 64, 4), 0);
+	assert_int_equal(informed(subnet, 1, 3, 65, 4), 0);
 	subnet->from = subnet->beta;
-	inform(subnet, 1, 3, 65, 4);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(informed(subnet, 1, 3, 65, 4), 0);
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_INFORMINFORECORD), 3);
 	assert_int_equal(stride(subnet), 64);
 	assert_true(get64(record_at(subnet, 2) + 8) == 0x2001);
@@ -214,24 +213,21 @@ SA_TEST(a_restarted_sa_has_no_subscription_and_only_the_first_group)
 {
 	static const uint8_t mgid[16] = {0xff, 0x15, 0x40, 0x1b, [15] = 9};
 
-	inform(subnet, 1, 3, 64, 4);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(informed(subnet, 1, 3, 64, 4), 0);
 	put16(group_add(subnet->sa, mgid)->record + MCM_AT_PKEY, DEFAULT_PKEY);
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 2);
 	sa_forget(subnet->sa);
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 1);
 	assert_int_equal(get16(record_at(subnet, 0) + MCM_AT_MLID), 0xc000);
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_INFORMINFORECORD), 0);
-	inform(subnet, 0, 3, 64, 4);
-	assert_int_equal(ask(subnet), SA_INVALID);
+	assert_int_equal(informed(subnet, 0, 3, 64, 4), SA_INVALID);
 }
 
 SA_TEST(groups_that_come_and_go_are_reported)
 {
 	static const uint8_t mgid[16] = {0xff, 0x15, 0x40, 0x1b, [15] = 9};
 
-	inform(subnet, 1, 3, 0xffff, 4);
-	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(informed(subnet, 1, 3, 0xffff, 4), 0);
 	begin_with(subnet, METHOD_SET, IB_SA_ATTR_MCRECORD,
 		   UMAD_SA_MCM_COMP_MASK_MGID | OF_MEMBER | TO_CREATE);
 	memcpy(subnet->record, mgid, 16);

@@ -91,14 +91,28 @@ static uint32_t count_cables(const struct graph *graph)
 	return ends / 2;
 }
 
+static struct graph graph;
+
+static int setup(void)
+{
+	graph_init(&graph);
+	return 0;
+}
+
+static int teardown(void)
+{
+	graph_free(&graph);
+	return 0;
+}
+
+FIXTURE(setup, teardown);
+
 /* ---- the graph ---- */
 
 TEST(a_node_is_found_by_name_guid_and_number)
 {
-	struct graph graph;
 	uint32_t node;
 
-	graph_init(&graph);
 	assert_int_equal(graph_add(&graph, NODE_CA, 0x10, "alpha", 2, &node), 0);
 	assert_int_equal(graph_add(&graph, NODE_SWITCH, 0x20, "#0", 3, &node), 0);
 	assert_int_equal(node, 1);
@@ -114,15 +128,12 @@ TEST(a_node_is_found_by_name_guid_and_number)
 	assert_int_equal(graph_find(&graph, "0x10000000000000020"), NONE);
 	assert_int_equal(graph_find(&graph, "alph"), NONE);
 	assert_int_equal(graph_find(&graph, ""), NONE);
-	graph_free(&graph);
 }
 
 TEST(ports_have_the_guids_that_their_node_gives_them)
 {
-	struct graph graph;
 	uint32_t node;
 
-	graph_init(&graph);
 	assert_int_equal(graph_add(&graph, NODE_CA, 0x10, "a", 2, &node), 0);
 	assert_int_equal(graph_add(&graph, NODE_SWITCH, 0x20, "s", 3, &node), 0);
 	assert_int_equal(port(&graph, "a", 1)->guid, 0x11);
@@ -132,18 +143,15 @@ TEST(ports_have_the_guids_that_their_node_gives_them)
 	assert_int_equal(graph_port(&graph, 0, 0), NONE);
 	assert_int_equal(graph_port(&graph, 0, 3), NONE);
 	assert_int_equal(graph_port(&graph, 2, 1), NONE);
-	graph_free(&graph);
 }
 
 TEST(nodes_and_cables_that_cannot_be_are_refused)
 {
-	struct graph graph;
 	char name[MAX_NAME + 2];
 	uint32_t node;
 
 	memset(name, 'n', sizeof(name));
 	name[MAX_NAME + 1] = 0;
-	graph_init(&graph);
 	assert_int_equal(graph_add(&graph, (enum node_type)0, 1, "a", 1, &node), -EINVAL);
 	assert_int_equal(graph_add(&graph, (enum node_type)4, 1, "a", 1, &node), -EINVAL);
 	assert_int_equal(graph_add(&graph, NODE_CA, 1, "a", 0, &node), -EINVAL);
@@ -158,7 +166,6 @@ TEST(nodes_and_cables_that_cannot_be_are_refused)
 	assert_int_equal(graph_cable(&graph, 1, 2, 4, SPEED_COUNT), -EINVAL);
 	assert_int_equal(graph_cable(&graph, 1, 2, 4, HDR), 0);
 	assert_int_equal(graph_cable(&graph, 3, 2, 4, HDR), -EBUSY);
-	graph_free(&graph);
 }
 
 TEST(speeds_have_names)
@@ -204,7 +211,6 @@ TEST(generated_topologies_have_the_nodes_and_cables_of_their_shape)
 		{"torus:3,3,3", 27, 27, 27 + 81},
 		{"torus:5,4,2,2", 80, 40, 80 + 40 + 40 + 20},
 	};
-	struct graph graph;
 	size_t i;
 
 	for (i = 0; i < COUNT(rows); i++) {
@@ -216,26 +222,15 @@ TEST(generated_topologies_have_the_nodes_and_cables_of_their_shape)
 	}
 }
 
-TEST(generated_topologies_are_connected)
+TEST(generated_topologies_are_connected_and_the_same_when_read_again)
 {
-	struct graph graph;
+	struct graph again;
 	size_t i;
 
 	for (i = 0; i < COUNT(generated); i++) {
 		load(&graph, generated[i]);
 		assert_cables_have_two_ends(&graph);
 		assert_int_equal(reachable(&graph), graph.node_count);
-		graph_free(&graph);
-	}
-}
-
-TEST(generated_topologies_are_the_same_when_printed_and_read)
-{
-	struct graph graph, again;
-	size_t i;
-
-	for (i = 0; i < COUNT(generated); i++) {
-		load(&graph, generated[i]);
 		print_and_read(&graph, &again);
 		assert_same(&graph, &again);
 		graph_free(&graph);
@@ -245,8 +240,6 @@ TEST(generated_topologies_are_the_same_when_printed_and_read)
 
 TEST(generated_nodes_are_named_in_order_hosts_first)
 {
-	struct graph graph;
-
 	load(&graph, "fat-tree:4,3");
 	assert_int_equal(graph_find(&graph, "host-1"), 0);
 	assert_int_equal(graph_find(&graph, "host-16"), 15);
@@ -269,13 +262,10 @@ TEST(generated_nodes_are_named_in_order_hosts_first)
 	graph_free(&graph);
 	load(&graph, "dragonfly:3,2,1");
 	assert_cabled(&graph, "switch-1-1", 3, "switch-2-2", 3);
-	graph_free(&graph);
 }
 
 TEST(links_have_the_width_and_speed_of_the_suffix)
 {
-	struct graph graph;
-
 	load(&graph, "pair");
 	assert_int_equal(graph.ports[1].width, 4);
 	assert_int_equal(graph.ports[1].speed, HDR);
@@ -283,13 +273,11 @@ TEST(links_have_the_width_and_speed_of_the_suffix)
 	load(&graph, "fat-tree:4,2@8xXDR");
 	assert_int_equal(graph.ports[1].width, 8);
 	assert_int_equal(graph.ports[1].speed, XDR);
-	graph_free(&graph);
 }
 
 TEST(a_large_tree_is_there_in_no_time)
 {
 	clock_t start = clock();
-	struct graph graph;
 
 	load(&graph, "fat-tree:64,3");
 	assert_int_equal(graph.node_count, 65536 + 2048 + 2048 + 1024);
@@ -301,14 +289,12 @@ TEST(a_large_tree_is_there_in_no_time)
 
 TEST(guids_do_not_meet_however_many_nodes_there_are)
 {
-	struct graph graph;
 	uint32_t i;
 
 	load(&graph, "fat-tree:126,3,189000");
 	for (i = 1; i < graph.node_count; i++)
 		assert_true(graph.nodes[i].guid >= graph.nodes[i - 1].guid + 16);
 	assert_in_range(graph.node_count, 190000, MAX_NODES);
-	graph_free(&graph);
 }
 
 TEST(nonsense_for_a_generator_is_refused_with_the_reason)
@@ -353,7 +339,6 @@ TEST(nonsense_for_a_generator_is_refused_with_the_reason)
 		{"torus:50,50,50,3", "more than 200000 nodes"},
 	};
 	struct topology_error error;
-	struct graph graph;
 	size_t i;
 
 	for (i = 0; i < COUNT(rows); i++) {
@@ -380,7 +365,6 @@ TEST(a_word_that_is_no_topology_and_no_file_is_told_as_both)
 		{"/", "Is a directory", -EISDIR},
 	};
 	struct topology_error error;
-	struct graph graph;
 	char expected[200];
 	size_t i;
 
@@ -394,16 +378,4 @@ TEST(a_word_that_is_no_topology_and_no_file_is_told_as_both)
 		assert_string_equal(error.text, expected);
 		graph_free(&graph);
 	}
-}
-
-TEST(a_word_of_no_generator_is_a_file)
-{
-	struct topology_error error;
-	struct graph graph;
-
-	graph_init(&graph);
-	assert_int_equal(topology_generate(&graph, "pairs", &error), -ENOENT);
-	assert_int_equal(topology_generate(&graph, "./pair", &error), -ENOENT);
-	assert_int_equal(topology_generate(&graph, "", &error), -ENOENT);
-	graph_free(&graph);
 }

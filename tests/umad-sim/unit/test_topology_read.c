@@ -9,6 +9,22 @@
 #include <time.h>
 #include <unistd.h>
 
+static struct graph graph;
+
+static int setup(void)
+{
+	graph_init(&graph);
+	return 0;
+}
+
+static int teardown(void)
+{
+	graph_free(&graph);
+	return 0;
+}
+
+FIXTURE(setup, teardown);
+
 /* As ibnetdiscover prints it. */
 static const char discovered[] =
 	"#\n# Topology file: generated on Sat Nov 21 10:03:03 2026\n#\n"
@@ -31,7 +47,7 @@ static const char discovered[] =
 TEST(the_output_of_ibnetdiscover_is_read_whole)
 {
 	const struct graph_node *node;
-	struct graph graph;
+	struct graph again;
 
 	read_text(&graph, discovered);
 	assert_int_equal(graph.node_count, 3);
@@ -57,24 +73,13 @@ TEST(the_output_of_ibnetdiscover_is_read_whole)
 	assert_int_equal(port(&graph, "host one", 2)->peer, NONE);
 	assert_cabled(&graph, "host one", 1, "MF0;sw \"7\":Q/U1", 1);
 	assert_cabled(&graph, "gate", 2, "#0", 41);
-	graph_free(&graph);
-}
-
-TEST(files_are_the_same_when_printed_and_read)
-{
-	struct graph graph, again;
-
-	read_text(&graph, discovered);
 	print_and_read(&graph, &again);
 	assert_same(&graph, &again);
-	graph_free(&graph);
 	graph_free(&again);
 }
 
 TEST(ibsims_files_get_guids_as_ibsim_gives_them)
 {
-	struct graph graph;
-
 	read_text(&graph, "# a net\nHca\t2 \"a\"\n[2] \"sw1\"[1] # to the other rack\n\n"
 			  "Switch 4 \"sw1\"\n[1]\t\"a\"[2]\n[2]\t\"b\"\n\n"
 			  "Switch 4 \"sw2\"\nHca 1 \"b\" # \"second\"\n");
@@ -89,13 +94,10 @@ TEST(ibsims_files_get_guids_as_ibsim_gives_them)
 	assert_cabled(&graph, "a", 2, "sw1", 1);
 	/* listed at one end only; without a number, the port is the first one */
 	assert_cabled(&graph, "second", 1, "sw1", 2);
-	graph_free(&graph);
 }
 
 TEST(guids_are_counted_on_from_where_a_file_says)
 {
-	struct graph graph;
-
 	read_text(&graph,
 		  "hcaguids=0x5000\nswitchguids = 16\nvendid=0x2c9\nHca 3 \"a\"\n\n"
 		  "Hca 1 \"b\"\n\nhcaguids+16\nHca 1 \"c\"\nSwitch 2 \"s\"\nRt 1 \"r\"\n");
@@ -106,7 +108,6 @@ TEST(guids_are_counted_on_from_where_a_file_says)
 	assert_int_equal(graph.nodes[4].guid, 0x300000);
 	assert_int_equal(graph.nodes[0].vendor_id, 0x2c9);
 	assert_int_equal(graph.nodes[1].vendor_id, 0); /* attributes apply to one node only */
-	graph_free(&graph);
 }
 
 TEST(a_link_has_the_best_values_that_both_ends_support)
@@ -122,7 +123,6 @@ TEST(a_link_has_the_best_values_that_both_ends_support)
 		{"Hca 1 \"a\"\n[1] \"b\" # \"b\" lid 0 4xFDR10\nHca 1 \"b\"\n", 4, FDR10},
 		{"width=3\nspeed=7\nextspeed=2\nHca 1 \"a\"\n[1] \"b\"\nHca 1 \"b\"\n", 4, EDR},
 	};
-	struct graph graph;
 	size_t i;
 
 	for (i = 0; i < COUNT(rows); i++) {
@@ -142,7 +142,7 @@ TEST(a_degraded_link_keeps_what_both_ends_support)
 		("Hca 1 \"a\"\n[1] \"b\" active=1xFDR e=5\n"
 		 "Hca 1 \"b\"\n[1] \"a\" e=7 active=1xFDR"),
 	};
-	struct graph graph, again;
+	struct graph again;
 	size_t i;
 
 	for (i = 0; i < COUNT(texts); i++) {
@@ -160,32 +160,24 @@ TEST(a_degraded_link_keeps_what_both_ends_support)
 
 TEST(names_within_a_module_are_its_own)
 {
-	struct graph graph;
-
 	read_text(&graph, "module = \"x\"\nHca 2 \"a\"\n[1] \"b\"[1]\n[2] \"y#a\"[1]\n\n"
 			  "Hca 1 \"b\"\n\nmodule=\"y\"\nHca 1 \"a\"\n[1] \"x#a\"[2]\n");
 	assert_cabled(&graph, "x#a", 1, "x#b", 1);
 	assert_cabled(&graph, "y#a", 1, "x#a", 2);
-	graph_free(&graph);
 }
 
 TEST(crlf_blanks_and_a_missing_last_newline_do_no_harm)
 {
-	struct graph graph;
-
 	read_text(&graph,
 		  "\r\n  Switch\t 4   \"s\"  \r\n \t[1]  \"h\" [1] # x\r\nHca 1 \"h\"\r\n"
 		  "  [1]\t\"s\"[1]");
 	assert_int_equal(graph.node_count, 2);
 	assert_string_equal(graph.nodes[0].name, "s");
 	assert_cabled(&graph, "s", 1, "h", 1);
-	graph_free(&graph);
 }
 
 TEST(a_cable_of_two_cas_is_read_as_ibnetdiscover_prints_it)
 {
-	struct graph graph;
-
 	read_text(&graph,
 		  "Ca\t1 \"H-0000000000000001\"\t\t# \"a\"\n"
 		  "[1](11) \t\"H-0000000000000002\"[1] (21) \t\t# lid 1 lmc 0 \"b\" lid 2 "
@@ -196,24 +188,19 @@ TEST(a_cable_of_two_cas_is_read_as_ibnetdiscover_prints_it)
 	assert_cabled(&graph, "a", 1, "b", 1);
 	assert_int_equal(port(&graph, "a", 1)->lid, 1);
 	assert_int_equal(port(&graph, "b", 1)->guid, 0x21);
-	graph_free(&graph);
 }
 
 TEST(headings_and_console_commands_are_passed_over)
 {
-	struct graph graph;
-
 	read_text(&graph, "do Attached\nChassis 1 (guid 0x8f10)\nNon-Chassis Nodes\n"
 			  "sysimgguid=0x77\t\t# Chassis 1\nHca 1 \"h\"\n");
 	assert_int_equal(graph.nodes[0].system_guid, 0x77);
-	graph_free(&graph);
 }
 
 TEST(a_file_may_include_others_beside_it)
 {
 	char folder[] = "/tmp/topology-XXXXXX", path[64], other[64], want[128];
 	struct topology_error error;
-	struct graph graph;
 	FILE *file;
 
 	assert_non_null(mkdtemp(folder));
@@ -362,7 +349,6 @@ TEST(each_error_is_told_with_its_line)
 		{"include /dev/zero\n", "test.net:1: \"/dev/zero\": Invalid argument"},
 	};
 	struct topology_error error;
-	struct graph graph;
 	size_t i;
 
 	for (i = 0; i < COUNT(rows); i++) {
@@ -387,7 +373,6 @@ TEST(a_name_that_looks_like_another_guid_is_only_a_name_without_a_guid)
 		"switchguid=4\nCa 1 \"H-0000000000000009\"\n",
 		"caguid=4\nCa 1 \"a\"\nCa 1 \"H-0000000000000009\"\n",
 	};
-	struct graph graph;
 	size_t i;
 
 	for (i = 0; i < COUNT(texts); i++) {
@@ -399,23 +384,19 @@ TEST(a_name_that_looks_like_another_guid_is_only_a_name_without_a_guid)
 TEST(bytes_that_are_no_text_are_refused_and_not_shown)
 {
 	struct topology_error error;
-	struct graph graph;
 
-	graph_init(&graph);
 	assert_int_equal(topology_read(&graph, "\nCa 1 \"a\0\"\n", 11, "n", &error), -EINVAL);
 	assert_string_equal(error.text, "n:2: a zero byte: not a text");
 	assert_int_equal(
 		topology_read(&graph, "Ca 1 \"a\"\n[1] \"\033[2J\"\n", 20, "n", &error),
 		-EINVAL);
 	assert_string_equal(error.text, "n:2: no node \"?[2J\"");
-	graph_free(&graph);
 }
 
 TEST(names_and_lines_may_be_long_up_to_a_limit)
 {
 	static char text[1 << 20];
 	struct topology_error error;
-	struct graph graph;
 	size_t length;
 
 	length = (size_t)snprintf(text, sizeof(text), "Ca 1 \"%064d\"\n", 1);
@@ -439,7 +420,6 @@ TEST(names_and_lines_may_be_long_up_to_a_limit)
 	memset(text, '#', sizeof(text));
 	memcpy(text + sizeof(text) - 10, "\nCa 1 \"a\"\n", 10);
 	read_bytes(&graph, text, sizeof(text));
-	graph_free(&graph);
 }
 
 TEST(too_many_nodes_are_refused_and_many_are_read_in_no_time)
@@ -448,7 +428,6 @@ TEST(too_many_nodes_are_refused_and_many_are_read_in_no_time)
 	char *text = malloc(room);
 	struct topology_error error;
 	clock_t start = clock();
-	struct graph graph;
 	unsigned int i;
 
 	assert_non_null(text);

@@ -450,10 +450,6 @@ MACHINES_TEST(other_methods_without_a_server_time_out)
 {
 	assert_no_response(machines, CLASS_SA, METHOD_GET_TABLE);
 	assert_no_response(machines, 0x06, METHOD_SEND);
-}
-
-MACHINES_TEST(vendor_methods_without_a_server_time_out_too)
-{
 	assert_no_response(machines, PING_CLASS, METHOD_GET_TABLE);
 	assert_no_response(machines, PING_CLASS, METHOD_SEND);
 }

@@ -273,26 +273,14 @@ static void assert_connected(const char *shape, int longest)
 	stop_fabric(&fabric);
 }
 
-TEST(a_fat_tree_is_connected_by_shortest_ways)
-{
-	assert_connected("fat-tree:4,2", 4);
-	assert_connected("fat-tree:4,3", 6);
-}
-
-TEST(a_torus_is_connected_by_shortest_ways)
-{
-	assert_connected("torus:3,3,3", 5);
-	assert_connected("torus:4,4,2,2", 7);
-}
-
-TEST(a_dragonfly_is_connected_by_shortest_ways)
-{
-	assert_connected("dragonfly:5,4,2", 5);
-}
-
-TEST(two_hosts_alone_reach_each_other)
+TEST(topologies_are_connected_by_shortest_ways)
 {
 	assert_connected("pair", 1);
+	assert_connected("fat-tree:4,2", 4);
+	assert_connected("fat-tree:4,3", 6);
+	assert_connected("torus:3,3,3", 5);
+	assert_connected("torus:4,4,2,2", 7);
+	assert_connected("dragonfly:5,4,2", 5);
 }
 
 /* All hosts of a leaf, and the ports by which it forwards to other leaves. */
