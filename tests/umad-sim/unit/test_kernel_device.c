@@ -211,6 +211,11 @@ static struct sim_hca_reply command(struct kernel *kernel,
 	return reply;
 }
 
+static uint32_t port_of_host_1(const struct kernel *kernel)
+{
+	return hardware(&kernel->server.fabric, HOST_1)->first_port + 1;
+}
+
 static void hear_event(struct kernel *kernel, enum sim_hca_event event)
 {
 	assert_true(hear(kernel));
@@ -301,7 +306,7 @@ KERNEL_TEST(a_directed_request_has_its_response)
 KERNEL_TEST(a_request_by_lid_has_the_lid_of_the_port)
 {
 	const struct port *ports = kernel->server.fabric.ports;
-	uint32_t port = hardware(&kernel->server.fabric, HOST_1)->first_port + 1;
+	uint32_t port = port_of_host_1(kernel);
 	struct frame_address address;
 	uint8_t mad[MAD_BYTES];
 
@@ -367,9 +372,7 @@ KERNEL_TEST(the_adapter_responds_to_commands)
 KERNEL_TEST(is_sm_is_a_bit_of_the_port)
 {
 	struct sim_hca_command request = {.operation = SIM_HCA_CAPABILITIES, .set = IS_SM};
-	const struct port *state =
-		&kernel->server.fabric
-			 .ports[hardware(&kernel->server.fabric, HOST_1)->first_port + 1];
+	const struct port *state = &kernel->server.fabric.ports[port_of_host_1(kernel)];
 
 	assert_int_equal(command(kernel, &request).status, 0);
 	assert_true(state->capability_mask & IS_SM);
@@ -401,7 +404,7 @@ KERNEL_TEST(the_description_of_a_node_changes)
 KERNEL_TEST(a_command_of_the_driver_needs_no_mkey)
 {
 	struct sim_hca_command request = {.operation = SIM_HCA_MAD};
-	uint32_t port = hardware(&kernel->server.fabric, HOST_1)->first_port + 1;
+	uint32_t port = port_of_host_1(kernel);
 	struct port_settings *settings = settings_of(&kernel->server.fabric, port);
 
 	assert_non_null(settings);
@@ -445,7 +448,7 @@ KERNEL_TEST(events_follow_the_reply_to_a_set)
 
 KERNEL_TEST(the_kernel_is_told_of_links)
 {
-	uint32_t port = hardware(&kernel->server.fabric, HOST_1)->first_port + 1;
+	uint32_t port = port_of_host_1(kernel);
 
 	link_cut(&kernel->server.fabric, port, true);
 	hear_event(kernel, SIM_HCA_PORT_ERROR);

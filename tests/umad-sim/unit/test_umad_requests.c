@@ -391,31 +391,19 @@ static void begin_transaction(struct machines *machines, uint16_t lid, uint32_t 
 	request(machines, VENDOR_CLASS, METHOD_GET, lid, timeout, 0);
 }
 
-MACHINES_TEST(a_response_ends_a_transaction)
+MACHINES_TEST(a_transaction_ends_with_its_response_its_timeout_or_its_agent)
 {
 	rule(machines->subnet, "slow 10ms");
 	begin_transaction(machines, gamma_lid(machines), 1000);
 	assert_true(is_in_flight(machines));
 	pass(fabric_of(machines), 10 * MILLISECOND);
 	assert_false(is_in_flight(machines));
-}
-
-MACHINES_TEST(a_timeout_ends_a_transaction)
-{
+	begin_transaction(machines, gamma_lid(machines), 0); /* it awaits nothing */
+	assert_false(is_in_flight(machines));
 	begin_transaction(machines, 0x1234, 100);
 	assert_true(is_in_flight(machines));
 	pass(fabric_of(machines), SECOND);
 	assert_false(is_in_flight(machines));
-}
-
-MACHINES_TEST(a_request_that_awaits_nothing_is_no_longer_in_flight)
-{
-	begin_transaction(machines, gamma_lid(machines), 0);
-	assert_false(is_in_flight(machines));
-}
-
-MACHINES_TEST(unregistering_ends_a_transaction)
-{
 	begin_transaction(machines, 0x1234, 1000);
 	assert_int_equal(unregister(machines->alpha, 0), 0);
 	assert_false(is_in_flight(machines));
