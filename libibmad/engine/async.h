@@ -79,7 +79,7 @@ struct mad_async {
 	unsigned queued;        /* requests that were neither sent nor called back */
 	unsigned servers;       /* servers that had no last callback */
 	unsigned registrations; /* at the SA, that have not ended */
-	struct sa_client *sa;   /* of sa/sa_submit.c; NULL: it has sent no request to the SA */
+	struct sa_client *sa;   /* of sa/sa_request.c; NULL: it has sent no request to the SA */
 	struct sa_keeper *keeper; /* NULL: it has had no registration at the SA */
 
 	/* what is to be called back */

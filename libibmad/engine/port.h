@@ -157,7 +157,7 @@ struct ibmad_port {
 	unsigned lmc;        /* of the local port, valid until lmc_until */
 	int64_t lmc_until;
 	unsigned traced_sizes[FLOW_WINDOWS]; /* of the windows, as last traced */
-	_Atomic uint64_t sa_address;         /* see sa/sa_address.c */
+	_Atomic uint64_t sa_address;         /* see sa/sa_request.c */
 };
 
 static inline void port_lock(struct ibmad_port *port)

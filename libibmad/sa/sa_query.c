@@ -1,115 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Queries of the SA (IBA 15.2, 15.4), and the calls of rdma-core for them. */
-
-#include "sa/sa.h"
+/*
+ * The queries of rdma-core, and those for paths, multicast groups and services (IBA 15.2.5.14
+ * to 15.2.5.17).
+ */
 
 #include "base/export.h"
 #include "base/report.h"
-#include "base/reserved.h"
-#include "engine/async.h"
 #include "engine/port.h"
-#include "mad/layout.h"
 
+#include <infiniband/mad_sa.h>
 #include <errno.h>
 #include <stddef.h>
-
-int sa_query_method(const struct mad_sa_query *query)
-{
-	return query->method ? query->method : IB_MAD_METHOD_GET_TABLE;
-}
-
-bool sa_query_is_for_table(int method)
-{
-	return method == IB_MAD_METHOD_GET_TABLE || method == IB_MAD_METHOD_GETMULTI;
-}
-
-bool sa_query_is_valid(const struct mad_sa_query *query)
-{
-	if (!query)
-		return false;
-	switch (sa_query_method(query)) {
-	case IB_MAD_METHOD_GETMULTI: /* RMPP can carry it */
-		break;
-	case IB_MAD_METHOD_GET:
-	case IB_MAD_METHOD_SET:
-	case IB_MAD_METHOD_GET_TABLE:
-	case IB_MAD_METHOD_DELETE:
-		if (query->record_size > IB_SA_DATA_SIZE)
-			return false;
-		break;
-	default:
-		return false;
-	}
-	return query->attribute <= UINT16_MAX && !query->record == !query->record_size &&
-	       is_reserved(query->reserved) && is_cancel(query->cancel) &&
-	       (!query->sa || (query->sa->lid > 0 && query->sa->lid <= UINT16_MAX));
-}
-
-static bool has_gid(const struct mad_sa_query *query, size_t at, uint64_t component)
-{
-	return query->component_mask & component && query->record_size >= at + 16;
-}
-
-uint8_t *sa_query_own_gid(const struct mad_sa_query *query, uint8_t *record)
-{
-	static const uint8_t zero[16];
-	int method = sa_query_method(query);
-	size_t at;
-
-	if (method != IB_MAD_METHOD_SET && method != IB_MAD_METHOD_DELETE)
-		return NULL;
-	if (query->attribute == IB_SA_ATTR_MCRECORD &&
-	    has_gid(query, offsetof(struct umad_sa_mcmember_record, portgid),
-		    UMAD_SA_MCM_COMP_MASK_PORT_GID))
-		at = offsetof(struct umad_sa_mcmember_record, portgid);
-	else if (query->attribute == IB_SA_ATTR_SERVICERECORD &&
-		 has_gid(query, offsetof(struct mad_sa_service_record, gid),
-			 MAD_SA_SERVICE_GID))
-		at = offsetof(struct mad_sa_service_record, gid);
-	else
-		return NULL;
-	return memcmp(record + at, zero, sizeof(zero)) ? NULL : record + at;
-}
-
-void sa_query_rpc(const struct ibmad_port *port, const struct mad_sa_query *query,
-		  ib_rpc_t *rpc)
-{
-	*rpc = (ib_rpc_t){
-		.mgtclass = IB_SA_CLASS,
-		.method = sa_query_method(query),
-		.attr = {.id = query->attribute, .mod = query->modifier},
-		.dataoffs = IB_SA_DATA_OFFS,
-		.datasz = IB_SA_DATA_SIZE,
-		.mkey = options_sa_key(port),
-		.mask = query->component_mask,
-		.timeout = query->timeout_ms,
-	};
-}
-
-size_t sa_query_least(const struct mad_sa_query *query)
-{
-	size_t least = sa_record_size(query->attribute);
-
-	/* the response to a MultiPathRecord has PathRecords */
-	if (query->method == IB_MAD_METHOD_GETMULTI)
-		return sizeof(struct mad_sa_path_record);
-	if (sa_query_method(query) == IB_MAD_METHOD_GET_TABLE && query->record_size > least)
-		return query->record_size;
-	return least;
-}
-
-int sa_query_fail(const struct mad_sa_query *query, int error)
-{
-	struct mad_failure failure = {.error = error, .mgmt_class = IB_SA_CLASS};
-
-	if (query) {
-		failure.method = (unsigned)sa_query_method(query);
-		failure.attribute = query->attribute;
-	}
-	failure_store(&failure);
-	return error;
-}
 
 /* --- calls of rdma-core, whose response is one MAD -------------------------------- */
 
@@ -189,4 +91,102 @@ EXPORT int ib_node_query_via(const struct ibmad_port *srcport, uint64_t guid,
 		return -1;
 	}
 	return 0;
+}
+
+/* --- paths, groups and services --------------------------------------------------- */
+
+/* The maximum of NumbPath. */
+#define ALL_PATHS    127
+#define DEFAULT_PKEY 0xffff
+#define NO_END       UINT32_MAX /* of a lease */
+
+static bool is_zero(const void *bytes, size_t size)
+{
+	const uint8_t *at = bytes;
+
+	while (size && !*at) {
+		at++;
+		size--;
+	}
+	return !size;
+}
+
+static bool is_change(int method)
+{
+	return method == IB_MAD_METHOD_SET || method == IB_MAD_METHOD_DELETE;
+}
+
+EXPORT int mad_sa_path_records(struct ibmad_port *port, const ibmad_gid_t sgid,
+			       const ibmad_gid_t dgid, struct mad_sa_table **table)
+{
+	struct mad_sa_path_record path = {.reversible_num = ALL_PATHS};
+	const struct mad_sa_query query = {
+		.attribute = IB_SA_ATTR_PATHRECORD,
+		.component_mask = MAD_SA_PATH_NUMB_PATH | (sgid ? MAD_SA_PATH_SGID : 0) |
+				  (dgid ? MAD_SA_PATH_DGID : 0),
+		.record = &path,
+		.record_size = sizeof(path),
+	};
+
+	if (sgid)
+		memcpy(path.sgid, sgid, sizeof(path.sgid));
+	if (dgid)
+		memcpy(path.dgid, dgid, sizeof(path.dgid));
+	return mad_sa_request(port, &query, table);
+}
+
+EXPORT void mad_sa_member_query(struct mad_sa_query *query, int method,
+				struct umad_sa_mcmember_record *member, unsigned join_state)
+{
+	bool all = is_change(method);
+
+	umad_sa_mcm_set_join_state(member, (uint8_t)join_state);
+	if (all || !is_zero(member->mgid, sizeof(member->mgid)))
+		query->component_mask |= UMAD_SA_MCM_COMP_MASK_MGID;
+	if (all || !is_zero(member->portgid, sizeof(member->portgid)))
+		query->component_mask |= UMAD_SA_MCM_COMP_MASK_PORT_GID;
+	if (all || join_state)
+		query->component_mask |= UMAD_SA_MCM_COMP_MASK_JOIN_STATE;
+	query->method = method;
+	query->attribute = IB_SA_ATTR_MCRECORD;
+	query->modifier = 0;
+	query->record = member;
+	query->record_size = offsetof(struct umad_sa_mcmember_record, pad);
+}
+
+/* All data have a component each; zeros are data, too. */
+static uint64_t service_data(void)
+{
+	uint64_t mask = 0;
+
+	for (unsigned i = 0; i < 30; i++)
+		mask |= MAD_SA_SERVICE_DATA8(i); /* and the next values */
+	return mask;
+}
+
+EXPORT void mad_sa_service_query(struct mad_sa_query *query, int method,
+				 struct mad_sa_service_record *service)
+{
+	uint64_t mask = 0;
+
+	if (is_change(method) && !service->pkey)
+		service->pkey = htobe16(DEFAULT_PKEY);
+	if (method == IB_MAD_METHOD_SET && !service->lease)
+		service->lease = htobe32(NO_END);
+	mask |= service->id ? MAD_SA_SERVICE_ID : 0;
+	mask |= service->pkey ? MAD_SA_SERVICE_PKEY : 0;
+	mask |= is_zero(service->key, sizeof(service->key)) ? 0 : MAD_SA_SERVICE_KEY;
+	mask |= service->name[0] ? MAD_SA_SERVICE_NAME : 0;
+	if (is_change(method) || !is_zero(service->gid, sizeof(service->gid)))
+		mask |= MAD_SA_SERVICE_GID;
+	if (method != IB_MAD_METHOD_DELETE && service->lease)
+		mask |= MAD_SA_SERVICE_LEASE;
+	if (method == IB_MAD_METHOD_SET)
+		mask |= service_data();
+	query->method = method;
+	query->attribute = IB_SA_ATTR_SERVICERECORD;
+	query->modifier = 0;
+	query->component_mask |= mask;
+	query->record = service;
+	query->record_size = sizeof(*service);
 }

@@ -1,17 +1,572 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Blocking requests to the SA: requests on an engine of their own. */
-
-#include "sa/sa.h"
+/*
+ * Requests to the SA (IBA 15.2, 15.4) on an engine, and the call that waits for one.
+ *
+ * The SA has the address of the SM, which is in the PortInfo of the local port. It is known for
+ * a second; then the PortInfo is read again, because another SM may have become the master. All
+ * requests of an engine that wait for it share one reading, which does not leave the port. A
+ * request with the GID of the port in its record also waits for the NodeInfo, which is read
+ * first.
+ */
 
 #include "base/export.h"
 #include "base/report.h"
+#include "base/reserved.h"
 #include "engine/async.h"
+#include "sa/sa.h"
 
+#include <infiniband/mad_fields.h>
 #include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
 
-struct blocking {
-	struct limits limits; /* first */
+/* ERR_NO_RECORDS (IBA 15.2.3) in the status field. */
+#define SA_NO_RECORDS (UMAD_SA_STATUS_NO_RECORDS << 8)
+/* The maximum number of times that a request is sent to a new address of the SA. */
+#define MOVES_MOST    3
+
+/* What a request waits for. */
+enum sa_phase {
+	NEEDS_GUID, /* the NodeInfo: its record has the GID of the port */
+	NEEDS_PORT, /* the PortInfo: the address of the SA, and the prefix of the GID */
+	IN_FLIGHT,  /* the response */
+	MOVING,     /* the end of its cancelled request, to be sent to the SA's new address */
+};
+
+struct sa_client {
+	struct list in_flight; /* requests in flight, also those that are moving */
+	struct list waiting;   /* requests that need the local port, the oldest one first */
+	uint64_t reading;      /* the ID of the SMP to the local port; 0: none is in flight */
+};
+
+struct sa_request {
+	struct engine_operation operation;
+	struct list all; /* in a list of the client, or alone */
+	struct mad_async *engine;
+	enum sa_phase phase;
+	uint64_t id; /* of the request of the engine, in flight */
+	mad_sa_fn *done;
+	void *arg;
+	ib_rpc_t rpc;
+	ib_portid_t sa;
+	bool sa_is_given; /* by the caller */
+	unsigned moves_left;
+	struct mad_reply failure; /* of the latest transmission, without its response; or 0 */
+	size_t least;             /* bytes of a record in the response */
+	uint8_t *gid; /* in the record, to be filled with that of the port; NULL: it is not */
+	size_t size;  /* of the record */
+	uint8_t record[];
+};
+
+/* --- queries ----------------------------------------------------------------------- */
+
+static int method_of(const struct mad_sa_query *query)
+{
+	return query->method ? query->method : IB_MAD_METHOD_GET_TABLE;
+}
+
+/* Whether the query, which may be NULL, can be sent. */
+static bool is_valid(const struct mad_sa_query *query)
+{
+	if (!query)
+		return false;
+	switch (method_of(query)) {
+	case IB_MAD_METHOD_GETMULTI: /* RMPP can carry it */
+		break;
+	case IB_MAD_METHOD_GET:
+	case IB_MAD_METHOD_SET:
+	case IB_MAD_METHOD_GET_TABLE:
+	case IB_MAD_METHOD_DELETE:
+		if (query->record_size > IB_SA_DATA_SIZE)
+			return false;
+		break;
+	default:
+		return false;
+	}
+	return query->attribute <= UINT16_MAX && !query->record == !query->record_size &&
+	       is_reserved(query->reserved) && is_cancel(query->cancel) &&
+	       (!query->sa || (query->sa->lid > 0 && query->sa->lid <= UINT16_MAX));
+}
+
+/* The GID in the record that stands for that of the port, because it is 0; NULL: none. */
+static uint8_t *own_gid(const struct mad_sa_query *query, uint8_t *record)
+{
+	static const uint8_t zero[16];
+	uint64_t component;
+	size_t at;
+
+	if (query->method != IB_MAD_METHOD_SET && query->method != IB_MAD_METHOD_DELETE)
+		return NULL;
+	if (query->attribute == IB_SA_ATTR_MCRECORD) {
+		at = offsetof(struct umad_sa_mcmember_record, portgid);
+		component = UMAD_SA_MCM_COMP_MASK_PORT_GID;
+	} else if (query->attribute == IB_SA_ATTR_SERVICERECORD) {
+		at = offsetof(struct mad_sa_service_record, gid);
+		component = MAD_SA_SERVICE_GID;
+	} else {
+		return NULL;
+	}
+	if (!(query->component_mask & component) || query->record_size < at + sizeof(zero) ||
+	    memcmp(record + at, zero, sizeof(zero)))
+		return NULL;
+	return record + at;
+}
+
+/* The minimum length of a record in the response. */
+static size_t least_size(const struct mad_sa_query *query)
+{
+	size_t least = sa_record_size(query->attribute);
+
+	/* the response to a MultiPathRecord has PathRecords */
+	if (query->method == IB_MAD_METHOD_GETMULTI)
+		return sizeof(struct mad_sa_path_record);
+	if (method_of(query) == IB_MAD_METHOD_GET_TABLE && query->record_size > least)
+		return query->record_size;
+	return least;
+}
+
+/* Stores the failure of a call that has sent no request. Returns the error. */
+static int refuse_query(const struct mad_sa_query *query, int error)
+{
+	struct mad_failure failure = {.error = error, .mgmt_class = IB_SA_CLASS};
+
+	if (query) {
+		failure.method = (unsigned)method_of(query);
+		failure.attribute = query->attribute;
+	}
+	failure_store(&failure);
+	return error;
+}
+
+/* --- the address of the SA --------------------------------------------------------- */
+
+#define TRUSTED_MS 1000
+
+/* One number has all parts, so that threads and children of fork() read them together. */
+#define LID_BITS  16
+#define SL_BITS   8
+#define TIME_MASK ((UINT64_C(1) << (64 - LID_BITS - SL_BITS)) - 1)
+
+/* Not 0, which the clock has when a machine starts. */
+static uint64_t now_ms(void)
+{
+	return ((uint64_t)clock_us() / 1000 + TRUSTED_MS + 1) & TIME_MASK;
+}
+
+static void set_address(ib_portid_t *sa, unsigned lid, unsigned sl)
+{
+	*sa = (ib_portid_t){.lid = (int)lid, .sl = (uint8_t)sl};
+	address_qp1(sa);
+}
+
+/* The address, if it was read within the last second; false otherwise. */
+static bool address_is_known(const struct ibmad_port *port, ib_portid_t *sa)
+{
+	uint64_t address = port->sa_address;
+
+	if (((now_ms() - (address >> (LID_BITS + SL_BITS))) & TIME_MASK) > TRUSTED_MS)
+		return false;
+	set_address(sa, address & 0xffff, address >> LID_BITS & 0xff);
+	return true;
+}
+
+/* Reads the address from a PortInfo, and stores it. 0, or -ENXIO if it has no valid LID. */
+static int learn_address(struct ibmad_port *port, const uint8_t *port_info, ib_portid_t *sa)
+{
+	unsigned lid = (uint32_t)mad_read_field(port_info, 0, IB_PORT_SMLID_F);
+	unsigned sl = (uint32_t)mad_read_field(port_info, 0, IB_PORT_SMSL_F);
+
+	if (!IB_LID_VALID(lid))
+		return -ENXIO;
+	port->sa_address = now_ms() << (LID_BITS + SL_BITS) | (uint64_t)sl << LID_BITS | lid;
+	set_address(sa, lid, sl);
+	return 0;
+}
+
+/*
+ * Whether the SA may have another address, because the request had no response, or the response
+ * of a kernel without an agent for the class.
+ */
+static bool is_doubtful(const struct mad_reply *reply)
+{
+	return reply->error == -ETIMEDOUT ||
+	       (reply->error == -EIO &&
+		(reply->status == IB_MAD_STS_METHOD_NOT_SUPPORTED ||
+		 reply->status == IB_MAD_STS_METHOD_ATTR_NOT_SUPPORTED));
+}
+
+/* --- completion; the lock is not held ---------------------------------------------- */
+
+/* The request is in no list. The reply is that to the SMP if reading the port has failed. */
+static void complete_request(struct sa_request *request, const struct mad_reply *reply,
+			     bool of_port)
+{
+	struct mad_reply told = *reply, failed;
+	struct mad_sa_response response = {.reply = &told};
+	bool for_table = request->rpc.method == IB_MAD_METHOD_GET_TABLE ||
+			 request->rpc.method == IB_MAD_METHOD_GETMULTI;
+	bool is_empty = for_table && reply->error == -EIO && reply->status == SA_NO_RECORDS;
+
+	/* from now on it cannot be cancelled */
+	if (engine_operation_end(request->engine, &request->operation)) {
+		told = (struct mad_reply){.error = -ECANCELED,
+					  .transmissions = reply->transmissions};
+		of_port = false;
+	} else if (is_empty || !reply->error) {
+		told.error = sa_table_make(is_empty ? NULL : reply, for_table, request->least,
+					   &response.table);
+	}
+	response.error = told.error;
+	response.status = told.status;
+	failed = told;
+	if (told.error != -EIO)
+		failed.status = 0;
+	failure_of_reply(&failed, of_port ? IB_SMI_DIRECT_CLASS : IB_SA_CLASS,
+			 of_port ? IB_MAD_METHOD_GET : (unsigned)request->rpc.method,
+			 of_port ? IB_ATTR_PORT_INFO : request->rpc.attr.id);
+	request->done(request->engine, &response, request->arg);
+	free(request);
+}
+
+/* --- sending; the lock is held ----------------------------------------------------- */
+
+static void request_came(struct mad_async *engine, const struct mad_reply *reply, void *arg);
+static void node_info_came(struct mad_async *engine, const struct mad_reply *reply, void *arg);
+static void port_info_came(struct mad_async *engine, const struct mad_reply *reply, void *arg);
+
+/* Once this has succeeded, another thread may have freed the request. */
+static int send_request_unlocking(struct sa_request *request)
+{
+	struct mad_async *engine = request->engine;
+	int ret;
+
+	request->phase = IN_FLIGHT;
+	list_move_last(&engine->sa->in_flight, &request->all);
+	ret = engine_submit_unlocking(engine, CALL_SA_SUBMIT, &request->rpc, &request->sa,
+				      request->size ? request->record : NULL, request->size,
+				      request_came, request, &request->id);
+	if (ret)
+		list_leave(&request->all);
+	return ret;
+}
+
+/* Reads what the oldest request needs that waits. No SMP is in flight. */
+static int read_port_unlocking(struct mad_async *engine)
+{
+	struct sa_client *client = engine->sa;
+	const struct sa_request *oldest =
+		list_entry(client->waiting.next, struct sa_request, all);
+	bool guid = oldest->phase == NEEDS_GUID;
+
+	return engine_read_port_unlocking(
+		engine, CALL_SA_SUBMIT, guid ? IB_ATTR_NODE_INFO : IB_ATTR_PORT_INFO,
+		smp_mkey_get(engine->port), oldest->rpc.timeout,
+		guid ? node_info_came : port_info_came, NULL, &client->reading);
+}
+
+/* The same as for send_request_unlocking(). */
+static int wait_for_port_unlocking(struct sa_request *request)
+{
+	struct sa_client *client = request->engine->sa;
+	int ret;
+
+	list_move_last(&client->waiting, &request->all);
+	if (client->reading)
+		return 0;
+	ret = read_port_unlocking(request->engine);
+	if (ret)
+		list_leave(&request->all);
+	return ret;
+}
+
+/* Sends a request, or makes it wait for the local port. */
+static int start_request_unlocking(struct sa_request *request)
+{
+	if (request->phase == NEEDS_PORT &&
+	    (request->sa_is_given || address_is_known(request->engine->port, &request->sa)))
+		return send_request_unlocking(request);
+	return wait_for_port_unlocking(request);
+}
+
+/* --- responses of the SA ------------------------------------------------------------ */
+
+/*
+ * After a failure that makes the address doubtful, a request waits for the present address. One
+ * that is moving is sent to the new address.
+ */
+static void request_came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	struct sa_request *request = arg;
+	struct mad_reply last = *reply;
+	bool continues = false;
+	int cancel_state = engine_enter_again(engine), error;
+
+	if (!request->operation.cancelled && request->phase == MOVING) {
+		request->moves_left--;
+		request->phase = NEEDS_PORT;
+		error = start_request_unlocking(request);
+		continues = !error;
+		if (error)
+			last = request->failure.error ? request->failure
+						      : (struct mad_reply){.error = error};
+	} else if (!request->operation.cancelled && request->moves_left && is_doubtful(reply)) {
+		request->moves_left--;
+		request->phase = NEEDS_PORT;
+		request->failure = *reply;
+		request->failure.mad = request->failure.data = NULL;
+		request->failure.length = request->failure.data_size = 0;
+		continues = !wait_for_port_unlocking(request);
+	}
+	if (!continues)
+		list_leave(&request->all);
+	engine_leave(engine, cancel_state);
+	if (!continues)
+		complete_request(request, &last, false);
+}
+
+/* --- the local port ----------------------------------------------------------------- */
+
+/* The PortInfo, as far as requests need it. */
+struct local_port {
+	int error; /* of the reading, or 0 */
+	int no_sa; /* 0, or the error for requests that need the address */
+	ib_portid_t sa;
+	uint64_t gid_prefix;
+};
+
+/* Returns 0, or the error of the completion. The request is in no list. */
+static int continue_unlocking(struct sa_request *request, const struct local_port *port)
+{
+	if (request->operation.cancelled)
+		return -ECANCELED;
+	/* the reading was cancelled with other requests, or began before this one needed it */
+	if (port->error == -ECANCELED || (!port->error && request->phase == NEEDS_GUID))
+		return wait_for_port_unlocking(request);
+	if (port->error)
+		return port->error;
+	if (!request->sa_is_given) {
+		if (port->no_sa)
+			return port->no_sa;
+		if (request->failure.error && request->sa.lid == port->sa.lid)
+			return request->failure.error;
+		request->sa = port->sa;
+	}
+	if (request->gid)
+		mad_set_field64(request->gid, 0, IB_GID_PREFIX_F, port->gid_prefix);
+	request->gid = NULL;
+	return send_request_unlocking(request);
+}
+
+/* Continues all requests that wait. reply: that to the SMP. */
+static void continue_all(struct mad_async *engine, const struct mad_reply *reply,
+			 const struct local_port *port)
+{
+	int cancel_state = engine_enter_again(engine);
+	struct list taken, *first;
+
+	list_init(&taken);
+	while ((first = list_pop(&engine->sa->waiting)))
+		list_add_last(&taken, first);
+	engine->sa->reading = 0;
+	while ((first = list_pop(&taken))) {
+		struct sa_request *request = list_entry(first, struct sa_request, all);
+		struct mad_reply last = {.transmissions = reply->transmissions,
+					 .elapsed_ms = reply->elapsed_ms};
+
+		list_init(&request->all);
+		last.error = continue_unlocking(request, port);
+		if (!last.error)
+			continue;
+		engine_leave(engine, cancel_state);
+		if (last.error == -EIO)
+			last.status = reply->status;
+		/* a request that was sent has its own failure, not that of the PortInfo */
+		if (request->failure.error)
+			complete_request(request, &request->failure, false);
+		else
+			complete_request(request, &last, last.error == reply->error);
+		cancel_state = engine_enter_again(engine);
+	}
+	engine_leave(engine, cancel_state);
+}
+
+static int error_of_smp(const struct mad_reply *reply)
+{
+	return !reply->error && reply->data_size < IB_SMP_DATA_SIZE ? -EBADMSG : reply->error;
+}
+
+static void node_info_came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	struct local_port port = {.error = error_of_smp(reply)};
+	int cancel_state;
+
+	(void)arg;
+	if (!port.error) {
+		cancel_state = engine_enter_again(engine);
+		engine->sa->reading = 0;
+		list_for_each (entry, &engine->sa->waiting) {
+			struct sa_request *request = list_entry(entry, struct sa_request, all);
+
+			if (request->phase != NEEDS_GUID)
+				continue;
+			mad_set_field64(request->gid, 0, IB_GID_GUID_F,
+					mad_read_field(reply->data, 0, IB_NODE_PORT_GUID_F));
+			request->phase = NEEDS_PORT;
+		}
+		if (!list_is_empty(&engine->sa->waiting))
+			port.error = read_port_unlocking(engine);
+		engine_leave(engine, cancel_state);
+	}
+	if (port.error)
+		continue_all(engine, reply, &port);
+}
+
+/* Cancels the requests to the previous address before they time out, to send them again. */
+static void move_requests(struct mad_async *engine, const ib_portid_t *sa)
+{
+	int cancel_state = engine_enter_again(engine);
+
+	list_for_each (entry, &engine->sa->in_flight) {
+		struct sa_request *request = list_entry(entry, struct sa_request, all);
+
+		if (request->moves_left && !request->operation.cancelled &&
+		    request->sa.lid != sa->lid && !engine_cancel(engine, request->id))
+			request->phase = MOVING;
+	}
+	engine_leave(engine, cancel_state);
+}
+
+static void port_info_came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	struct local_port port = {.error = error_of_smp(reply)};
+
+	(void)arg;
+	if (!port.error) {
+		port.gid_prefix = mad_read_field(reply->data, 0, IB_PORT_GID_PREFIX_F);
+		port.no_sa = learn_address(engine->port, reply->data, &port.sa);
+		if (!port.no_sa)
+			move_requests(engine, &port.sa);
+	}
+	continue_all(engine, reply, &port);
+}
+
+/* --- calls -------------------------------------------------------------------------- */
+
+/* request_came() completes a request in flight. The last one that waits ends the reading. */
+static void cancel_request(struct engine_operation *operation)
+{
+	struct sa_request *request = list_entry(operation, struct sa_request, operation);
+	struct mad_async *engine = request->engine;
+	int cancel_state = engine_enter_again(engine);
+	bool waits = request->phase == NEEDS_GUID || request->phase == NEEDS_PORT;
+
+	if (waits) {
+		list_leave(&request->all);
+		if (list_is_empty(&engine->sa->waiting))
+			engine_cancel(engine, engine->sa->reading);
+	} else {
+		engine_cancel(engine, request->id);
+	}
+	engine_leave(engine, cancel_state);
+	if (waits)
+		complete_request(request, &request->failure, false);
+}
+
+static struct sa_request *make_request(struct mad_async *engine,
+				       const struct mad_sa_query *query, mad_sa_fn *done,
+				       void *arg)
+{
+	struct sa_request *request = malloc(sizeof(*request) + query->record_size);
+
+	if (!request)
+		return NULL;
+	*request = (struct sa_request){
+		.operation.cancel = cancel_request,
+		.engine = engine,
+		.done = done,
+		.arg = arg,
+		.rpc = {.mgtclass = IB_SA_CLASS,
+			.method = method_of(query),
+			.attr = {.id = query->attribute, .mod = query->modifier},
+			.dataoffs = IB_SA_DATA_OFFS,
+			.datasz = IB_SA_DATA_SIZE,
+			.mkey = options_sa_key(engine->port),
+			.mask = query->component_mask,
+			.timeout = query->timeout_ms},
+		.sa_is_given = query->sa,
+		.moves_left = query->sa ? 0 : MOVES_MOST,
+		.least = least_size(query),
+		.size = query->record_size,
+	};
+	list_init(&request->all);
+	if (query->record)
+		memcpy(request->record, query->record, query->record_size);
+	if (query->sa)
+		request->sa = *query->sa;
+	request->gid = own_gid(query, request->record);
+	request->phase = request->gid ? NEEDS_GUID : NEEDS_PORT;
+	return request;
+}
+
+/* The first request makes the client of the engine. */
+static int submit_unlocking(struct sa_request *request, uint64_t *id)
+{
+	struct mad_async *engine = request->engine;
+	bool has_class = handle_agent(&engine->port->handle, IB_SA_CLASS) >= 0;
+	int ret;
+
+	if (!engine->sa) {
+		engine->sa = calloc(1, sizeof(*engine->sa));
+		if (!engine->sa)
+			return -ENOMEM;
+		list_init(&engine->sa->in_flight);
+		list_init(&engine->sa->waiting);
+	}
+	ret = operation_begin(engine, &request->operation, id);
+	if (ret)
+		return ret;
+	ret = has_class ? start_request_unlocking(request) : -EPROTONOSUPPORT;
+	if (!ret)
+		return 0;
+	operation_end(engine, &request->operation);
+	if (ret == -EPROTONOSUPPORT)
+		engine_report_class_unlocking(engine, "mad_sa_submit",
+					      has_class ? IB_SMI_DIRECT_CLASS : IB_SA_CLASS);
+	return ret;
+}
+
+/* The query is valid. */
+static int submit_query(struct mad_async *engine, const struct mad_sa_query *query,
+			mad_sa_fn *done, void *arg, uint64_t *id)
+{
+	struct sa_request *request;
+	int cancel_state, ret;
+
+	ret = engine_enter(engine, &cancel_state);
+	if (ret)
+		return refuse_query(query, ret);
+	request = make_request(engine, query, done, arg);
+	ret = request ? submit_unlocking(request, id) : -ENOMEM;
+	engine_leave(engine, cancel_state);
+	if (!ret)
+		return 0;
+	free(request);
+	report_not_made("mad_sa_submit", -ret);
+	return refuse_query(query, ret);
+}
+
+EXPORT int mad_sa_submit(struct mad_async *async, const struct mad_sa_query *query,
+			 mad_sa_fn *done, void *arg, uint64_t *id)
+{
+	if (!async || !done || !is_valid(query) || query->time_limit_ms || query->cancel)
+		return refuse_query(query, -EINVAL);
+	return submit_query(async, query, done, arg, id);
+}
+
+/* A request that a thread waits for, on an engine of its own. */
+struct blocking_query {
+	struct limits limits;
 	uint64_t id;
 	int reached; /* the error of the limit that ended the request; 0: none */
 	struct mad_sa_table *table;
@@ -20,19 +575,19 @@ struct blocking {
 
 static void limit_reached(struct limits *limits, int error)
 {
-	struct blocking *blocking = list_entry(limits, struct blocking, limits);
+	struct blocking_query *blocking = list_entry(limits, struct blocking_query, limits);
 
 	if (!blocking->reached && !mad_async_cancel(limits->engine, blocking->id))
 		blocking->reached = error;
 }
 
-static void done(struct mad_async *engine, const struct mad_sa_response *response, void *arg)
+static void blocking_done(struct mad_async *engine, const struct mad_sa_response *response,
+			  void *arg)
 {
-	struct blocking *blocking = arg;
+	struct blocking_query *blocking = arg;
 
 	(void)engine;
-	if (blocking->limits.engine)
-		limits_end(&blocking->limits);
+	limits_end(&blocking->limits);
 	blocking->table = response->table;
 	if (response->error)
 		blocking->failure = *mad_last_failure();
@@ -42,51 +597,38 @@ static void done(struct mad_async *engine, const struct mad_sa_response *respons
 	}
 }
 
-/* Returns 0 or the error, which mad_last_failure() has, too. */
-static int run(struct mad_async *engine, const struct mad_sa_query *query,
-	       struct blocking *blocking)
-{
-	const uint64_t m_key = smp_mkey_get(engine->port);
-	struct mad_sa_query own = *query;
-	int cancel_state, error;
-
-	own.time_limit_ms = 0;
-	own.cancel = NULL;
-	error = mad_sa_submit(engine, &own, done, blocking, &blocking->id);
-	if (error)
-		return error;
-	/* no other thread processes the engine: the request is not called back yet */
-	cancel_state = engine_enter_again(engine);
-	limits_begin(&blocking->limits, engine, query->time_limit_ms, query->cancel, m_key);
-	engine_leave(engine, cancel_state);
-	mad_async_wait(engine, -1);
-	return blocking->failure.error;
-}
-
 EXPORT int mad_sa_request(struct ibmad_port *port, const struct mad_sa_query *query,
 			  struct mad_sa_table **table)
 {
 	const struct mad_failure before = *mad_last_failure();
-	struct blocking blocking = {.limits.reached = limit_reached};
+	struct blocking_query blocking = {.limits.reached = limit_reached};
 	struct mad_async *engine;
-	int error;
+	int cancel_state, error;
 
 	if (table)
 		*table = NULL;
-	if (!port || !sa_query_is_valid(query))
-		return sa_query_fail(query, -EINVAL);
+	if (!port || !is_valid(query))
+		return refuse_query(query, -EINVAL);
 	engine = mad_async_create(port);
 	if (!engine)
-		return sa_query_fail(query, -errno);
-	error = run(engine, query, &blocking);
+		return refuse_query(query, -errno);
+	error = submit_query(engine, query, blocking_done, &blocking, &blocking.id);
+	if (error) {
+		mad_async_free(engine);
+		return error;
+	}
+	/* no other thread processes the engine: the request is not called back yet */
+	cancel_state = engine_enter_again(engine);
+	limits_begin(&blocking.limits, engine, query->time_limit_ms, query->cancel,
+		     options_m_key(port));
+	engine_leave(engine, cancel_state);
+	mad_async_wait(engine, -1);
 	mad_async_free(engine);
-	if (blocking.failure.error)
-		failure_store(&blocking.failure);
-	else if (!error)
-		failure_store(&before);
+	/* a success leaves the last failure as it is */
+	failure_store(blocking.failure.error ? &blocking.failure : &before);
 	if (table)
 		*table = blocking.table;
 	else
 		mad_sa_table_free(blocking.table);
-	return error;
+	return blocking.failure.error;
 }
