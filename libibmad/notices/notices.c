@@ -1,23 +1,137 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Notices: starting and stopping, and what the subscription tells. */
+/*
+ * Notices of an engine: a registration at the SA (sa/keeper.h), which subscribes by a Set of
+ * InformInfo (IBA 13.4.8.3) for each filter, and a server for the SA's Reports.
+ *
+ * The thread that processes the engine uses all this without a lock. The public calls, from any
+ * thread, use only the atomic members, and with the lock the server and its last counts.
+ */
 
 #include "base/export.h"
 #include "base/report.h"
 #include "base/reserved.h"
-#include "engine/async.h"
-#include "notices/notices_state.h"
+#include "engine/timers.h"
+#include "sa/keeper.h"
 
-#include <infiniband/mad_sa.h>
-#include <infiniband/mad_server.h>
+#include <infiniband/mad_notice.h>
+#include <infiniband/mad_sa_records.h>
 #include <stdlib.h>
 
 #define INTERVAL_MAX_MS 86400000
+#define FILTERS_MAX     REGISTRATION_REQUESTS
+#define RECENT          16384 /* reports that are stored */
+/* The time for which a report is stored, in microseconds. */
+#define RECENT_US       10000000
+#define REPORT_SIZE     80 /* of a Notice and its issuer's GID */
 
-/* --- the end -------------------------------------------------------------------- */
+/* A report that was handed out. */
+struct recent_report {
+	int64_t at;
+	uint64_t tid;
+	uint64_t digest; /* of the notice and the sender */
+};
+
+struct mad_notices {
+	struct registration subscription;
+	struct mad_server *server;           /* NULL: it has ended */
+	struct mad_server_stats last_server; /* its counts when it ended */
+	bool ended;                          /* the subscription has ended: */
+	struct mad_failure end;              /* its failure, or zeros */
+	unsigned end_status;
+	mad_notice_fn *callback;
+	void *arg;
+	atomic_ullong reports, confirmed, duplicates, malformed;
+	struct inform_info {
+		struct mad_sa_inform_info wire;
+		uint64_t components; /* the component mask */
+	} filters[FILTERS_MAX];
+	struct recent_report recent[RECENT]; /* by the transaction ID */
+};
+
+static struct mad_notices *notices_of(struct registration *registration)
+{
+	return list_entry(registration, struct mad_notices, subscription);
+}
+
+/* Calls the program back. */
+static void notices_tell(struct mad_notices *notices, const struct mad_notice *notice)
+{
+	notices->callback(notices, notice, notices->arg);
+}
+
+/* --- filters ------------------------------------------------------------------------ */
+
+#define ALL           0xffff
+#define ALL_PRODUCERS 0xffffff
+#define QP1           1
+/* Reports are confirmed within 4.096 us * 2^18, which is a second. */
+#define RESPONSE_TIME 18
+#define BY_ALL                                                              \
+	(MAD_NOTICE_BY_TYPE | MAD_NOTICE_BY_TRAP | MAD_NOTICE_BY_PRODUCER | \
+	 MAD_NOTICE_BY_LIDS | MAD_NOTICE_BY_GID)
+
+/* 0, or -EINVAL: the filter has a value that InformInfo cannot have. */
+static int make_inform_info(struct inform_info *info, const struct mad_notice_filter *filter)
+{
+	unsigned by = filter->by;
+	unsigned type = by & MAD_NOTICE_BY_TYPE ? filter->type : ALL;
+	unsigned trap = by & MAD_NOTICE_BY_TRAP ? filter->trap : ALL;
+	unsigned producer = by & MAD_NOTICE_BY_PRODUCER ? filter->producer : ALL_PRODUCERS;
+	unsigned begin = by & MAD_NOTICE_BY_LIDS ? filter->lid_begin : ALL;
+	unsigned end = by & MAD_NOTICE_BY_LIDS ? filter->lid_end : 0;
+
+	if (!is_reserved(filter->reserved) || by & ~(unsigned)BY_ALL || type > ALL ||
+	    trap > ALL || producer > ALL_PRODUCERS || begin > ALL || end > ALL ||
+	    (by & MAD_NOTICE_BY_LIDS && (!begin || begin > end)))
+		return -EINVAL;
+	info->wire = (struct mad_sa_inform_info){
+		.lid_begin = htobe16((uint16_t)begin),
+		.lid_end = htobe16((uint16_t)end),
+		.is_generic = !filter->vendor,
+		.type = htobe16((uint16_t)type),
+		.trap_number = htobe16((uint16_t)trap),
+		.qpn_resp_time = htobe32(QP1 << 8 | RESPONSE_TIME),
+		.producer_type = htobe32(producer),
+	};
+	info->components = MAD_SA_INFORM_LID_BEGIN | MAD_SA_INFORM_IS_GENERIC |
+			   MAD_SA_INFORM_SUBSCRIBE | MAD_SA_INFORM_TYPE |
+			   MAD_SA_INFORM_TRAP_NUMBER | MAD_SA_INFORM_QPN |
+			   MAD_SA_INFORM_RESP_TIME | MAD_SA_INFORM_PRODUCER_TYPE;
+	if (by & MAD_NOTICE_BY_LIDS)
+		info->components |= MAD_SA_INFORM_LID_END;
+	if (by & MAD_NOTICE_BY_GID) {
+		info->components |= MAD_SA_INFORM_GID;
+		memcpy(info->wire.gid, filter->gid, sizeof(filter->gid));
+	}
+	return 0;
+}
+
+static int take_options(struct mad_notices *notices, const struct mad_notices_options *options)
+{
+	static const struct mad_notice_filter all;
+	const struct mad_notice_filter *filters =
+		options->filter_count ? options->filters : &all;
+	struct registration *subscription = &notices->subscription;
+	int ret = 0;
+
+	subscription->count = options->filter_count ? options->filter_count : 1;
+	if (!is_reserved(options->reserved) || options->check_ms > INTERVAL_MAX_MS ||
+	    options->poll_ms > INTERVAL_MAX_MS || subscription->count > FILTERS_MAX || !filters)
+		return -EINVAL;
+	subscription->check_us =
+		options->check_ms ? options->check_ms * INT64_C(1000) : KEEPER_CHECK_US;
+	subscription->poll_us =
+		options->poll_ms ? options->poll_ms * INT64_C(1000) : KEEPER_POLL_US;
+	for (unsigned i = 0; i < subscription->count && !ret; i++)
+		ret = make_inform_info(&notices->filters[i], &filters[i]);
+	return ret;
+}
+
+/* --- the end ------------------------------------------------------------------------ */
 
 /* The registration and the server have ended: the last callback. */
-static void finish(struct mad_notices *notices)
+static void notices_finish(struct mad_notices *notices)
 {
 	const struct mad_notice notice = {.kind = MAD_NOTICE_END,
 					  .error = notices->end.error,
@@ -29,7 +143,7 @@ static void finish(struct mad_notices *notices)
 	free(notices);
 }
 
-static void end(struct registration *registration, int error, unsigned status)
+static void subscription_end(struct registration *registration, int error, unsigned status)
 {
 	struct mad_notices *notices = notices_of(registration);
 
@@ -40,27 +154,77 @@ static void end(struct registration *registration, int error, unsigned status)
 	if (notices->server)
 		mad_server_stop(notices->server);
 	else
-		finish(notices);
+		notices_finish(notices);
 }
 
 /*
- * The program, in the callback or in other threads, may read the counts until the callback
- * returns.
+ * The last callback of the server. The program, in the callback or in other threads, may read
+ * the counts until the callback returns.
  */
-void notices_server_ended(struct mad_notices *notices)
+static void server_ended(struct mad_notices *notices)
 {
-	int cancel_state = engine_enter_again(notices->engine);
+	struct mad_async *engine = notices->subscription.engine;
+	int cancel_state = engine_enter_again(engine);
 
 	notices->last_server = server_stats(notices->server);
 	notices->server = NULL;
-	engine_leave(notices->engine, cancel_state);
+	engine_leave(engine, cancel_state);
 	if (notices->ended)
-		finish(notices);
+		notices_finish(notices);
 }
 
-/* --- the subscription ----------------------------------------------------------- */
+/* --- the subscription ---------------------------------------------------------------- */
 
-static void tell_subscription(struct registration *registration,
+static void subscription_fill(struct registration *registration, unsigned index, bool registers,
+			      struct registration_request *request)
+{
+	struct inform_info *info = &notices_of(registration)->filters[index];
+
+	info->wire.subscribe = registers;
+	*request = (struct registration_request){
+		.method = IB_MAD_METHOD_SET,
+		.attribute = IB_SA_ATTR_INFORMINFO,
+		.mask = info->components,
+		.data = &info->wire,
+		.size = sizeof(info->wire),
+	};
+}
+
+/*
+ * Whether an InformInfo of the SA is this one. The SA may fill in the QP and the times, and
+ * does not receive the reserved bytes.
+ */
+static bool is_same(const struct mad_sa_inform_info *ours,
+		    const struct mad_sa_inform_info *theirs)
+{
+	return !memcmp(ours->gid, theirs->gid, sizeof(ours->gid)) &&
+	       ours->lid_begin == theirs->lid_begin && ours->is_generic == theirs->is_generic &&
+	       ours->type == theirs->type && ours->trap_number == theirs->trap_number &&
+	       (be32toh(ours->producer_type) & ALL_PRODUCERS) ==
+		       (be32toh(theirs->producer_type) & ALL_PRODUCERS);
+}
+
+static int subscription_take(struct registration *registration, unsigned index,
+			     const void *data, size_t size)
+{
+	const struct mad_sa_inform_info *ours = &notices_of(registration)->filters[index].wire;
+	struct mad_sa_inform_info theirs;
+
+	if (size < sizeof(theirs))
+		return -EBADMSG;
+	memcpy(&theirs, data, sizeof(theirs));
+	return theirs.subscribe == ours->subscribe && is_same(ours, &theirs) ? 0 : -EBADMSG;
+}
+
+static bool subscription_is_record(struct registration *registration, unsigned index,
+				   const void *record)
+{
+	const struct mad_sa_inform_info_record *theirs = record;
+
+	return is_same(&notices_of(registration)->filters[index].wire, &theirs->info);
+}
+
+static void subscription_tell(struct registration *registration,
 			      const struct registration_result *result)
 {
 	const struct mad_notice notice = {
@@ -74,8 +238,9 @@ static void tell_subscription(struct registration *registration,
 	notices_tell(notices_of(registration), &notice);
 }
 
-static void tell_port(struct registration *registration, const struct mad_notice_port *before,
-		      const struct mad_notice_port *after)
+static void subscription_port_changed(struct registration *registration,
+				      const struct mad_notice_port *before,
+				      const struct mad_notice_port *after)
 {
 	const struct mad_notice notice = {
 		.kind = MAD_NOTICE_PORT, .before = *before, .after = *after};
@@ -89,80 +254,97 @@ static const struct registration_ops subscription_ops = {
 	.fill = subscription_fill,
 	.take = subscription_take,
 	.is_record = subscription_is_record,
-	.tell = tell_subscription,
-	.port_changed = tell_port,
-	.end = end,
+	.tell = subscription_tell,
+	.port_changed = subscription_port_changed,
+	.end = subscription_end,
 };
 
-/* --- starting and stopping ------------------------------------------------------ */
+/* --- reports: each is handed out once, although the SM may repeat it, and confirmed -- */
 
-static int take_filters(struct mad_notices *notices, const struct mad_notices_options *options)
+/* FNV-1a. */
+static uint64_t add_to_digest(uint64_t digest, const uint8_t *bytes, size_t size)
 {
-	static const struct mad_notice_filter all;
-	const struct mad_notice_filter *filters = options->filters;
-	unsigned count = options->filter_count;
-	int ret = 0;
+	while (size--)
+		digest = (digest ^ *bytes++) * UINT64_C(0x100000001b3);
+	return digest;
+}
 
-	if (!count) {
-		filters = &all;
-		count = 1;
+/* Whether the report, of REPORT_SIZE bytes at least, was handed out; stores it otherwise. */
+static bool is_repeated(struct mad_notices *notices, const struct mad_request *request)
+{
+	const uint8_t lid[] = {(uint8_t)(request->from.lid >> 8), (uint8_t)request->from.lid};
+	struct recent_report *recent = &notices->recent[request->tid % RECENT];
+	struct recent_report now = {clock_us(), request->tid, UINT64_C(0xcbf29ce484222325)};
+
+	now.digest = add_to_digest(now.digest, lid, sizeof(lid));
+	now.digest = add_to_digest(now.digest, request->data, REPORT_SIZE);
+	if (recent->at && now.at - recent->at < RECENT_US && recent->tid == now.tid &&
+	    recent->digest == now.digest)
+		return true;
+	*recent = now;
+	return false;
+}
+
+/* The callback of the server. */
+static void report_came(struct mad_server *server, struct mad_request *request, int error,
+			void *arg)
+{
+	struct mad_notices *notices = arg;
+	unsigned status = 0;
+	struct mad_notice notice;
+
+	(void)server;
+	(void)error; /* the registration has the same */
+	if (!request) {
+		server_ended(notices);
+		return;
 	}
-	if (count > FILTERS_MAX || !filters)
-		return -EINVAL;
-	for (unsigned i = 0; i < count && !ret; i++)
-		ret = inform_info_init(&notices->filters[i], &filters[i]);
-	notices->subscription.slot_count = count;
-	return ret;
+	if (request->attribute != IB_SA_ATTR_NOTICE) {
+		notices->malformed++;
+		status = IB_MAD_STS_METHOD_ATTR_NOT_SUPPORTED;
+	} else if (request->data_size < REPORT_SIZE) {
+		notices->malformed++;
+		mad_request_free(request);
+		return;
+	} else if (is_repeated(notices, request)) {
+		notices->duplicates++;
+	} else {
+		notices->reports++;
+		mad_notice_decode(request->data, REPORT_SIZE, &notice, sizeof(notice));
+		notices_tell(notices, &notice);
+	}
+	if (mad_request_respond(request, status, NULL, 0))
+		mad_request_free(request); /* the SM repeats the report */
+	else
+		notices->confirmed++;
 }
 
-static int take_options(struct mad_notices *notices, const struct mad_notices_options *options)
-{
-	struct registration *subscription = &notices->subscription;
+/* --- calls --------------------------------------------------------------------------- */
 
-	if (!is_reserved(options->reserved))
-		return -EINVAL;
-	if (options->check_ms > INTERVAL_MAX_MS || options->poll_ms > INTERVAL_MAX_MS)
-		return -EINVAL;
-	subscription->check_us =
-		options->check_ms ? options->check_ms * INT64_C(1000) : KEEPER_CHECK_US;
-	subscription->poll_us =
-		options->poll_ms ? options->poll_ms * INT64_C(1000) : KEEPER_POLL_US;
-	return take_filters(notices, options);
-}
-
-static int start_server(struct mad_notices *notices, unsigned limit)
+/* A thread that frees the engine meanwhile waits until the registration exists. */
+static int start_parts(struct mad_notices *notices, unsigned limit)
 {
 	const struct mad_server_options options = {
 		.mgmt_class = IB_SA_CLASS,
 		.methods = {MAD_SERVER_METHOD(IB_MAD_METHOD_REPORT)},
 		.limit = limit,
 	};
-
-	return mad_server_start(notices->engine, &options, report_came, notices,
-				&notices->server);
-}
-
-/* A thread that frees the engine meanwhile waits until the registration exists. */
-static int start_parts(struct mad_notices *notices, unsigned limit)
-{
-	struct mad_async *engine = notices->engine;
-	int missing = 0, cancel_state, ret;
+	struct mad_async *engine = notices->subscription.engine;
+	int cancel_state, ret;
 
 	ret = engine_enter(engine, &cancel_state);
 	if (ret)
 		return failure_of_call(0, ret);
-	ret = keeper_make(engine, &missing);
-	/* a callback of the server may stop the notices before keeper_add() */
-	notices->subscription.keeper = engine->keeper;
-	failure_of_call(missing, ret);
-	port_unlock(engine->port);
-	if (missing)
-		report_class("mad_notices_start", missing);
+	ret = keeper_make_unlocking(engine, "mad_notices_start");
+	if (!ret) {
+		/* its callback may stop the notices before registration_add() */
+		port_unlock(engine->port);
+		ret = mad_server_start(engine, &options, report_came, notices,
+				       &notices->server);
+		port_lock(engine->port);
+	}
 	if (!ret)
-		ret = start_server(notices, limit);
-	port_lock(engine->port);
-	if (!ret)
-		keeper_add(engine, &notices->subscription);
+		registration_add(&notices->subscription);
 	engine_leave(engine, cancel_state);
 	return ret;
 }
@@ -182,8 +364,7 @@ EXPORT int mad_notices_start(struct mad_async *async, const struct mad_notices_o
 	if (!started)
 		return failure_of_call(0, -ENOMEM);
 	started->subscription.ops = &subscription_ops;
-	started->subscription.slots = started->slots;
-	started->engine = async;
+	started->subscription.engine = async;
 	started->callback = callback;
 	started->arg = arg;
 	*notices = started; /* before the first callback */
@@ -200,7 +381,7 @@ EXPORT int mad_notices_start(struct mad_async *async, const struct mad_notices_o
 EXPORT void mad_notices_stop(struct mad_notices *notices)
 {
 	if (notices)
-		keeper_stop(&notices->subscription);
+		registration_stop(&notices->subscription);
 }
 
 EXPORT int mad_notices_get_stats(struct mad_notices *notices, struct mad_notices_stats *stats,
@@ -212,18 +393,16 @@ EXPORT int mad_notices_get_stats(struct mad_notices *notices, struct mad_notices
 
 	if (!notices || !stats)
 		return failure_of_call(0, -EINVAL);
-	if (engine_enter(notices->engine, &cancel_state))
+	if (engine_enter(notices->subscription.engine, &cancel_state))
 		return failure_of_call(0, -ECANCELED);
-	server = notices->last_server;
-	if (notices->server)
-		server = server_stats(notices->server);
-	engine_leave(notices->engine, cancel_state);
+	server = notices->server ? server_stats(notices->server) : notices->last_server;
+	engine_leave(notices->subscription.engine, cancel_state);
 	now = (struct mad_notices_stats){
-		.reports = notices->counts.reports,
-		.confirmed = notices->counts.confirmed,
-		.duplicates = notices->counts.duplicates + server.duplicates,
+		.reports = notices->reports,
+		.confirmed = notices->confirmed,
+		.duplicates = notices->duplicates + server.duplicates,
 		.dropped = server.dropped,
-		.malformed = notices->counts.malformed,
+		.malformed = notices->malformed,
 		.subscriptions = notices->subscription.accepted,
 		.failures = notices->subscription.failures,
 	};

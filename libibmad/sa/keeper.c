@@ -1,31 +1,72 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The keeper of an engine (keeper.h): its timer, and the start and the end of registrations. */
+/*
+ * The keeper of an engine (keeper.h): what it tells the program, the rounds of requests, the
+ * local port, the check of the SA's records, and the timer that drives it all.
+ */
 
 #include "sa/keeper.h"
 
 #include "base/report.h"
 
+#include <infiniband/mad_fields.h>
+#include <infiniband/mad_link.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
-/* Retries of the registrations of an engine begin at this interval, or later. */
-#define PACE_US INT64_C(1000000)
+/* The timeout of an attempt to read the port or the SA's records. A later response completes
+ * the request, too. */
+#define TIMEOUT_MS   1000
+/* The interval after a round that failed; it doubles after each further failure. */
+#define RETRY_MIN_MS 1000
+#define RETRY_MAX_MS 8000
+/* Retries of the registrations of an engine begin at this interval for each request. */
+#define PACE_US      INT64_C(1000000)
+/* After it has missed a registration, the keeper checks the other kind after this time. */
+#define SUSPICION_US INT64_C(1000000)
+/* If the SA has no such table, a registration is renewed when this time is over. */
+#define BLIND_US     INT64_C(10000000)
+/* An SA that has accepted a registration so often, and does not list it, never lists it. */
+#define MISSED_MOST  3
+/* told_error, before the program knows a state. */
+#define NOTHING_TOLD 1
 
 /* The port is not a member, or has no such subscription (IBA 15.2.3). */
 #define NOT_REGISTERED (UMAD_SA_STATUS_REQ_INVALID << 8)
 
-static struct sa_keeper *keeper_of(struct engine_timer *timer)
-{
-	return list_entry(timer, struct sa_keeper, timer);
-}
+struct sa_keeper {
+	struct engine_timer timer;
+	struct mad_async *engine;
+	struct list joining; /* registrations that were added and not seen yet */
+	struct list registrations;
+
+	/* the local port */
+	int64_t poll_us;                 /* the shortest of the registrations */
+	int64_t poll_at;                 /* when it is read next */
+	bool reading;                    /* its PortInfo or NodeInfo is requested */
+	struct mad_failure read_failure; /* of the latest reading, or 0 */
+	bool known;                      /* it was read since there are registrations */
+	struct mad_notice_port port;     /* as it was read */
+	uint64_t guid;                   /* the PortGUID; 0: not known */
+
+	/* the check of the SA's records */
+	int64_t check_us;  /* the shortest of the registrations */
+	int64_t check_at;  /* when one begins next */
+	uint64_t check_id; /* of the request for a table; 0: none */
+	int64_t check_begin;
+	enum registration_kind check_kind; /* of the present or the latest check */
+
+	int64_t paced_at; /* before this time, no other retry begins */
+};
 
 static struct registration *registration_of(struct list *entry)
 {
 	return list_entry(entry, struct registration, all);
 }
 
-void keeper_set_timer(struct sa_keeper *keeper, int64_t at)
+/* The timer is due at this time, or earlier if it was set so; 0: at once. */
+static void keeper_set_timer(struct sa_keeper *keeper, int64_t at)
 {
 	int cancel_state = engine_enter_again(keeper->engine);
 
@@ -35,11 +76,430 @@ void keeper_set_timer(struct sa_keeper *keeper, int64_t at)
 	engine_leave(keeper->engine, cancel_state);
 }
 
+/* --- what the program is told ----------------------------------------------------- */
+
+/* A failure that is not that of one request. */
+static struct mad_failure failure_of_none(int error)
+{
+	return (struct mad_failure){.error = error, .mgmt_class = IB_SA_CLASS};
+}
+
+/* The SA's status, for the program; 0 if the failure is another one. */
+static unsigned sa_status(const struct mad_failure *failure)
+{
+	bool is_status = !failure->error || failure->error == -EIO;
+
+	return is_status && failure->mgmt_class == IB_SA_CLASS ? failure->status : 0;
+}
+
+/*
+ * Tells the program the state of the registration, if it has changed, or always. The error of
+ * the failure is 0 if the SA has the registration.
+ */
+static void registration_tell(struct registration *registration,
+			      const struct mad_failure *failure, bool always)
+{
+	struct registration_result result = {.error = failure->error,
+					     .status = sa_status(failure)};
+
+	if (registration->stopping) /* only the end is told */
+		return;
+	if (!always && registration->told_error == result.error &&
+	    registration->told_status == result.status)
+		return;
+	if (!result.error && registration->certain) {
+		result.gap_begin = registration->certain;
+		result.gap_end = clock_us();
+	}
+	registration->told_error = result.error;
+	registration->told_status = result.status;
+	if (result.error)
+		failure_store(failure);
+	registration->ops->tell(registration, &result);
+}
+
+/* The registration is in no list. */
+static void registration_finish(struct registration *registration,
+				const struct mad_failure *failure)
+{
+	struct mad_async *engine = registration->engine;
+	int cancel_state;
+
+	if (failure->error)
+		failure_store(failure);
+	registration->ops->end(registration, failure->error, sa_status(failure));
+	/* until its last callback has returned, the engine is not idle */
+	cancel_state = engine_enter_again(engine);
+	engine->registrations--;
+	engine_leave(engine, cancel_state);
+}
+
+static void registration_end(struct registration *registration, int error)
+{
+	const struct mad_failure failure = failure_of_none(error);
+
+	list_remove(&registration->all);
+	registration_finish(registration, &failure);
+}
+
+/* --- rounds: a request for each slot ---------------------------------------------- */
+
+/* A round must begin at once. */
+static void registration_renew(struct registration *registration)
+{
+	registration->retry_ms = 0;
+	registration->renew_at = 0;
+	registration->blind = false;
+}
+
+/* The requests in flight complete with -ECANCELED. */
+static void cancel_round(struct registration *registration)
+{
+	for (unsigned i = 0; i < registration->count; i++)
+		if (registration->slots[i].id)
+			mad_async_cancel(registration->engine, registration->slots[i].id);
+}
+
+/* All requests have their response, or have failed. */
+static void end_round(struct registration *registration)
+{
+	const struct mad_failure *failure = &registration->failure;
+
+	if (registration->phase == REGISTRATION_ENDING) {
+		registration->phase = REGISTRATION_ENDED;
+		return;
+	}
+	registration->phase = REGISTRATION_SENT;
+	if (!failure->error) {
+		registration->accepted++;
+		registration->retry_ms = 0;
+		registration_tell(registration, failure, !registration->blind);
+		registration->certain = registration->round_begin;
+		return;
+	}
+	if (registration->renew_at != NEVER)
+		return; /* another round follows at once */
+	registration->failures++;
+	registration->retry_ms =
+		registration->retry_ms ? registration->retry_ms * 2 : RETRY_MIN_MS;
+	if (registration->retry_ms > RETRY_MAX_MS)
+		registration->retry_ms = RETRY_MAX_MS;
+	registration->renew_at = clock_us() + registration->retry_ms * INT64_C(1000);
+	if (failure->error != -ECANCELED) /* the registration is stopped, and ends */
+		registration_tell(registration, failure, false);
+}
+
+/* The thread has just stored the failure of the error, which may be 0. */
+static void note_failure(struct registration *registration, int error)
+{
+	if (error && !registration->failure.error)
+		registration->failure = *mad_last_failure();
+}
+
+static void response_came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	struct registration_slot *slot = arg;
+	struct registration *registration = slot->registration;
+	unsigned index = (unsigned)(slot - registration->slots);
+	int error = reply->error;
+
+	(void)engine;
+	slot->id = 0;
+	if (!error && registration->phase == REGISTRATION_SENDING)
+		error = failure_of_call(IB_SA_CLASS,
+					registration->ops->take(registration, index,
+								reply->data, reply->data_size));
+	note_failure(registration, error);
+	if (!--registration->in_flight)
+		end_round(registration);
+	keeper_set_timer(registration->keeper, 0);
+}
+
+/* phase: REGISTRATION_SENDING or REGISTRATION_ENDING. */
+static void start_round(struct registration *registration, enum registration_phase phase)
+{
+	struct sa_keeper *keeper = registration->keeper;
+	const ib_portid_t sa = {.lid = (int)keeper->port.sm_lid,
+				.sl = (uint8_t)keeper->port.sm_sl};
+
+	registration->phase = phase;
+	registration->failure = failure_of_none(0);
+	registration->round_begin = clock_us();
+	registration->renew_at = NEVER;
+	registration->in_check = false;
+	for (unsigned i = 0; i < registration->count; i++) {
+		struct registration_slot *slot = &registration->slots[i];
+		struct registration_request request = {0};
+		ib_rpc_t rpc = {
+			.mgtclass = IB_SA_CLASS,
+			.dataoffs = IB_SA_DATA_OFFS,
+			.mkey = options_sa_key(keeper->engine->port),
+		};
+		int error;
+
+		registration->ops->fill(registration, i, phase == REGISTRATION_SENDING,
+					&request);
+		rpc.method = request.method;
+		rpc.attr.id = request.attribute;
+		rpc.mask = request.mask;
+		slot->registration = registration;
+		error = mad_async_submit(keeper->engine, &rpc, &sa, request.data, request.size,
+					 response_came, slot, &slot->id);
+		if (error)
+			slot->id = 0;
+		else
+			registration->in_flight++;
+		note_failure(registration, error);
+	}
+	if (!registration->in_flight)
+		end_round(registration);
+}
+
+/* --- the local port --------------------------------------------------------------- */
+
 void keeper_gid(const struct sa_keeper *keeper, uint8_t gid[16])
 {
 	mad_set_field64(gid, 0, IB_GID_PREFIX_F, keeper->port.gid_prefix);
 	mad_set_field64(gid, 0, IB_GID_GUID_F, keeper->guid);
 }
+
+/* Whether a registration is possible: the port is active, and has an SM and a LID. */
+static bool port_is_usable(const struct sa_keeper *keeper)
+{
+	return keeper->known && keeper->port.state == MAD_PORT_ACTIVE && keeper->port.sm_lid &&
+	       keeper->port.lid;
+}
+
+static void decode_port(const uint8_t *info, struct mad_notice_port *port)
+{
+	*port = (struct mad_notice_port){
+		.state = (uint32_t)mad_read_field(info, 0, IB_PORT_STATE_F),
+		.physical_state = (uint32_t)mad_read_field(info, 0, IB_PORT_PHYS_STATE_F),
+		.lid = (uint32_t)mad_read_field(info, 0, IB_PORT_LID_F),
+		.lmc = (uint32_t)mad_read_field(info, 0, IB_PORT_LMC_F),
+		.sm_lid = (uint32_t)mad_read_field(info, 0, IB_PORT_SMLID_F),
+		.sm_sl = (uint32_t)mad_read_field(info, 0, IB_PORT_SMSL_F),
+		.gid_prefix = mad_read_field(info, 0, IB_PORT_GID_PREFIX_F),
+		.capability_mask = (uint32_t)mad_read_field(info, 0, IB_PORT_CAPMASK_F),
+		.mtu = (uint32_t)mad_read_field(info, 0, IB_PORT_NEIGHBOR_MTU_F),
+		.width = (uint32_t)mad_read_field(info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F),
+		.speed = (uint32_t)mad_read_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F),
+	};
+}
+
+/*
+ * The SA knows the port by LID and GID, and a link that was down may have another SM: all
+ * registrations begin anew if that has changed.
+ */
+static void take_port(struct sa_keeper *keeper, const struct mad_notice_port *after)
+{
+	const struct mad_notice_port before = keeper->port;
+	bool first = !keeper->known;
+	bool renews = first || before.state != after->state || before.lid != after->lid ||
+		      before.sm_lid != after->sm_lid || before.sm_sl != after->sm_sl ||
+		      before.gid_prefix != after->gid_prefix;
+
+	if (!renews && before.physical_state == after->physical_state &&
+	    before.lmc == after->lmc && before.capability_mask == after->capability_mask &&
+	    before.mtu == after->mtu && before.width == after->width &&
+	    before.speed == after->speed)
+		return;
+	keeper->port = *after;
+	keeper->known = true;
+	if (renews) {
+		keeper->guid = 0; /* a virtual function may have another one now */
+		if (keeper->check_id)
+			mad_async_cancel(keeper->engine, keeper->check_id);
+		list_for_each (entry, &keeper->registrations) {
+			struct registration *registration = registration_of(entry);
+
+			registration->missed = 0;
+			registration->in_check = false;
+			/* the SM of these requests may be gone */
+			cancel_round(registration);
+			registration_renew(registration);
+		}
+	}
+	list_for_each (entry, &keeper->registrations) {
+		struct registration *registration = registration_of(entry);
+
+		if (!first && registration->ops->port_changed)
+			registration->ops->port_changed(registration, &before, after);
+	}
+}
+
+static void read_port(struct sa_keeper *keeper, unsigned attribute, mad_async_fn *callback)
+{
+	struct mad_async *engine = keeper->engine;
+	int cancel_state = engine_enter_again(engine);
+
+	keeper->reading = !engine_read_port_unlocking(engine, CALL_ASYNC_SUBMIT, attribute,
+						      options_m_key(engine->port), TIMEOUT_MS,
+						      callback, keeper, NULL);
+	engine_leave(engine, cancel_state);
+}
+
+/* Whether the response to an SMP has data. */
+static bool port_was_read(struct sa_keeper *keeper, const struct mad_reply *reply)
+{
+	keeper->reading = false;
+	keeper->read_failure = reply->error ? *mad_last_failure() : failure_of_none(0);
+	return !reply->error && reply->data_size >= IB_SMP_DATA_SIZE;
+}
+
+static void node_info_came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	struct sa_keeper *keeper = arg;
+
+	(void)engine;
+	if (port_was_read(keeper, reply))
+		keeper->guid = mad_read_field(reply->data, 0, IB_NODE_PORT_GUID_F);
+	keeper_set_timer(keeper, 0);
+}
+
+static void port_info_came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	struct sa_keeper *keeper = arg;
+	struct mad_notice_port port;
+
+	(void)engine;
+	if (port_was_read(keeper, reply)) {
+		decode_port(reply->data, &port);
+		take_port(keeper, &port);
+	}
+	if (!keeper->guid && port_is_usable(keeper))
+		read_port(keeper, IB_ATTR_NODE_INFO, node_info_came);
+	keeper_set_timer(keeper, 0);
+}
+
+/* --- the check: does the SA still have the registrations? ------------------------- */
+
+/*
+ * The SA has MCMemberRecords (IBA 15.2.5.17) and InformInfoRecords (15.2.5.12) of the local
+ * port. They are requested in turn.
+ */
+
+/* Whether the SA should have the registration. */
+static bool is_expected(const struct registration *registration)
+{
+	return registration->phase != REGISTRATION_NEW && !registration->stopping &&
+	       registration->told_error <= 0 && registration->told_error != -EIO;
+}
+
+static bool has_record(struct registration *registration, unsigned index,
+		       const struct mad_sa_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (registration->ops->is_record(registration, index,
+						 mad_sa_table_record(table, i)))
+			return true;
+	return false;
+}
+
+static bool has_all_records(struct registration *registration, const struct mad_sa_table *table)
+{
+	for (unsigned i = 0; i < registration->count; i++)
+		if (!has_record(registration, i, table))
+			return false;
+	return true;
+}
+
+/* failure: of a response with an error. */
+static void take_check(struct sa_keeper *keeper, struct registration *registration,
+		       const struct mad_sa_response *response,
+		       const struct mad_failure *failure)
+{
+	const struct mad_failure none = failure_of_none(0);
+	bool same_kind = registration->ops->kind == keeper->check_kind;
+
+	if (response->error == -ETIMEDOUT) {
+		registration->missed = 0; /* the SA may be restarted, and forget it for that */
+		registration_tell(registration, failure, false);
+	} else if (!same_kind || response->error == -ENOMEM ||
+		   response->status == IB_MAD_STS_BUSY) {
+		return;
+	} else if (!response->error && registration->certain &&
+		   has_all_records(registration, response->table)) {
+		/* (before the first response to a Set, the SA may not have granted all) */
+		registration->missed = 0;
+		registration->renew_at = NEVER;
+		registration->retry_ms = 0;
+		registration_tell(registration, &none, false);
+		registration->certain = keeper->check_begin;
+	} else if (!response->error && registration->missed < MISSED_MOST) {
+		registration->missed++;
+		registration_renew(registration);
+		keeper->check_at = clock_us() + SUSPICION_US;
+	} else if (!registration->told_error && registration->renew_at == NEVER) {
+		/* the SA does not tell whether it has the registration */
+		registration->blind = true;
+		registration->renew_at = registration->certain + BLIND_US;
+	}
+}
+
+static void check_came(struct mad_async *engine, const struct mad_sa_response *response,
+		       void *arg)
+{
+	const struct mad_failure failure = *mad_last_failure();
+	struct sa_keeper *keeper = arg;
+
+	(void)engine;
+	keeper->check_id = 0;
+	list_for_each (entry, &keeper->registrations) {
+		struct registration *registration = registration_of(entry);
+
+		if (registration->in_check && is_expected(registration) &&
+		    response->error != -ECANCELED)
+			take_check(keeper, registration, response, &failure);
+	}
+	mad_sa_table_free(response->table);
+	keeper_set_timer(keeper, 0);
+}
+
+/* Requests a table of the SA's records, if there is a registration to check. */
+static void start_check(struct sa_keeper *keeper, int64_t now)
+{
+	const ib_portid_t sa = {.lid = (int)keeper->port.sm_lid,
+				.sl = (uint8_t)keeper->port.sm_sl};
+	struct umad_sa_mcmember_record member = {.qkey = 0};
+	struct mad_sa_inform_info_record inform = {.number = 0};
+	struct mad_sa_query query = {.timeout_ms = TIMEOUT_MS, .sa = &sa};
+	bool expects[REGISTRATION_KINDS] = {false};
+	enum registration_kind other_kind;
+
+	keeper->check_at = now + keeper->check_us;
+	list_for_each (entry, &keeper->registrations) {
+		struct registration *registration = registration_of(entry);
+
+		if (is_expected(registration))
+			expects[registration->ops->kind] = true;
+		/* a round that ends later tells more than the table */
+		registration->in_check = !registration->in_flight;
+	}
+	if (!keeper->guid || (!expects[MEMBERSHIP] && !expects[SUBSCRIPTION]))
+		return;
+	other_kind = keeper->check_kind == MEMBERSHIP ? SUBSCRIPTION : MEMBERSHIP;
+	if (expects[other_kind])
+		keeper->check_kind = other_kind;
+	if (keeper->check_kind == MEMBERSHIP) {
+		keeper_gid(keeper, member.portgid);
+		query.attribute = IB_SA_ATTR_MCRECORD;
+		query.component_mask = UMAD_SA_MCM_COMP_MASK_PORT_GID;
+		query.record = &member;
+		query.record_size = offsetof(struct umad_sa_mcmember_record, pad);
+	} else {
+		keeper_gid(keeper, inform.subscriber_gid);
+		query.attribute = IB_SA_ATTR_INFORMINFORECORD;
+		query.component_mask = MAD_SA_INFORM_RECORD_SUBSCRIBER_GID;
+		query.record = &inform;
+		query.record_size = offsetof(struct mad_sa_inform_info_record, pad);
+	}
+	keeper->check_begin = now;
+	if (mad_sa_submit(keeper->engine, &query, check_came, keeper, &keeper->check_id))
+		keeper->check_id = 0;
+}
+
+/* --- the timer -------------------------------------------------------------------- */
 
 /* The error of a port that cannot send and receive any more; otherwise 0. */
 static int port_error(const struct sa_keeper *keeper)
@@ -55,67 +515,6 @@ static int port_error(const struct sa_keeper *keeper)
 	return error;
 }
 
-/* --- the end of a registration ---------------------------------------------------- */
-
-/* The registration is in no list. */
-static void finish(struct registration *registration, const struct mad_failure *failure)
-{
-	struct mad_async *engine = registration->keeper->engine;
-	int cancel_state;
-
-	if (failure->error)
-		failure_store(failure);
-	registration->ops->end(registration, failure->error, registration_status(failure));
-	/* until its last callback has returned, the engine is not idle */
-	cancel_state = engine_enter_again(engine);
-	engine->registrations--;
-	engine_leave(engine, cancel_state);
-}
-
-static void end(struct registration *registration, int error)
-{
-	const struct mad_failure failure = registration_error(error);
-
-	list_remove(&registration->all);
-	finish(registration, &failure);
-}
-
-/* The SA has responded to the requests that end the registration, or to none. */
-static void end_undone(struct registration *registration)
-{
-	struct mad_failure failure = registration->failure;
-
-	/* the SA had forgotten it before: the status tells that */
-	if (failure.error == -EIO && failure.status == NOT_REGISTERED)
-		failure.error = 0;
-	list_remove(&registration->all);
-	finish(registration, &failure);
-}
-
-/* Stopping: cancels the requests in flight, ends the registration at the SA, and frees it. */
-static void advance_to_end(struct registration *registration)
-{
-	if (!registration->undoing)
-		registration_cancel(registration);
-	if (registration->setting)
-		return;
-	if (registration->changed) /* it ends at the new SM, too */
-		registration->undoing = registration->changed = false;
-	if (!registration->undoing && registration->sent &&
-	    own_port_is_usable(registration->keeper))
-		registration_start_round(registration, false);
-	if (registration->setting)
-		return;
-	if (!registration->sent) /* there was nothing to end */
-		end(registration, 0);
-	else if (!registration->undoing)
-		end(registration, -ENETDOWN);
-	else
-		end_undone(registration);
-}
-
-/* --- the timer -------------------------------------------------------------------- */
-
 /* The PortGUID is missing. */
 static bool lacks_gid(const struct registration *registration)
 {
@@ -125,12 +524,12 @@ static bool lacks_gid(const struct registration *registration)
 /* Its rounds begin one after the other, at intervals. */
 static bool is_paced(const struct registration *registration)
 {
-	return registration->retry_ms || registration->quiet;
+	return registration->retry_ms || registration->blind;
 }
 
 static bool is_ready(const struct registration *registration, int64_t now)
 {
-	return !registration->setting && !registration->stopping &&
+	return !registration->in_flight && !registration->stopping &&
 	       now >= registration->renew_at && !lacks_gid(registration);
 }
 
@@ -151,34 +550,55 @@ static const struct registration *next_paced(const struct sa_keeper *keeper, int
 	return found;
 }
 
-/* Whether the round may begin. */
-static bool may_begin(struct registration *registration, int64_t now,
-		      const struct registration *turn)
+/* Stopping: cancels the requests in flight, ends the registration at the SA, and frees it. */
+static void advance_to_end(struct registration *registration)
 {
-	if (!is_ready(registration, now) || (is_paced(registration) && registration != turn))
-		return false;
-	if (is_paced(registration))
-		registration->keeper->paced_at = now + registration->slot_count * PACE_US;
-	return true;
+	/* the port has changed meanwhile: it ends at the new SM, too */
+	bool ends_again =
+		registration->phase == REGISTRATION_ENDED && registration->renew_at != NEVER;
+	struct mad_failure failure;
+
+	if (registration->phase == REGISTRATION_SENDING)
+		cancel_round(registration);
+	if (registration->in_flight)
+		return;
+	if (registration->phase == REGISTRATION_SENT || ends_again) {
+		if (!port_is_usable(registration->keeper)) {
+			registration_end(registration, -ENETDOWN);
+			return;
+		}
+		start_round(registration, REGISTRATION_ENDING);
+		if (registration->in_flight)
+			return;
+	}
+	failure = registration->failure;
+	/* the SA had forgotten it before: the status tells that */
+	if (failure.error == -EIO && failure.status == NOT_REGISTERED)
+		failure.error = 0;
+	list_remove(&registration->all);
+	registration_finish(registration, &failure);
 }
 
 static void advance_registration(struct registration *registration, int64_t now, int error,
 				 const struct registration *turn)
 {
-	const struct mad_failure down = registration_error(-ENETDOWN);
+	const struct mad_failure down = failure_of_none(-ENETDOWN);
 	struct sa_keeper *keeper = registration->keeper;
 
 	if (error) {
-		if (!registration->setting)
-			end(registration, error);
+		if (!registration->in_flight)
+			registration_end(registration, error);
 	} else if (registration->stopping) {
 		advance_to_end(registration);
 	} else if (keeper->read_failure.error && (!keeper->known || lacks_gid(registration))) {
 		registration_tell(registration, &keeper->read_failure, false);
-	} else if (keeper->known && !own_port_is_usable(keeper)) {
+	} else if (keeper->known && !port_is_usable(keeper)) {
 		registration_tell(registration, &down, false);
-	} else if (keeper->known && may_begin(registration, now, turn)) {
-		registration_start_round(registration, true);
+	} else if (keeper->known && is_ready(registration, now) &&
+		   (!is_paced(registration) || registration == turn)) {
+		if (registration == turn)
+			keeper->paced_at = now + registration->count * PACE_US;
+		start_round(registration, REGISTRATION_SENDING);
 	}
 }
 
@@ -205,15 +625,15 @@ static int64_t next_time(const struct sa_keeper *keeper)
 {
 	int64_t next = keeper->reading ? NEVER : keeper->poll_at;
 
-	if (!own_port_is_usable(keeper))
+	if (!port_is_usable(keeper))
 		return next;
-	if (!keeper->checking && keeper->check_at < next)
+	if (!keeper->check_id && keeper->check_at < next)
 		next = keeper->check_at;
 	list_for_each (entry, &keeper->registrations) {
 		const struct registration *registration = registration_of(entry);
 		int64_t at = registration->renew_at;
 
-		if (registration->setting || lacks_gid(registration))
+		if (registration->in_flight || lacks_gid(registration))
 			continue;
 		if (is_paced(registration) && at < keeper->paced_at)
 			at = keeper->paced_at;
@@ -223,9 +643,9 @@ static int64_t next_time(const struct sa_keeper *keeper)
 	return next;
 }
 
-static void due(struct engine_timer *timer)
+static void keeper_due(struct engine_timer *timer)
 {
-	struct sa_keeper *keeper = keeper_of(timer);
+	struct sa_keeper *keeper = list_entry(timer, struct sa_keeper, timer);
 	int error = port_error(keeper);
 	const struct registration *turn;
 	struct list *entry, *next;
@@ -233,10 +653,12 @@ static void due(struct engine_timer *timer)
 
 	take_joining(keeper);
 	if (!error && !list_is_empty(&keeper->registrations)) {
-		if (!keeper->reading && now >= keeper->poll_at)
-			own_port_read(keeper, now);
-		if (own_port_is_usable(keeper) && !keeper->checking && now >= keeper->check_at)
-			record_check_start(keeper, now);
+		if (!keeper->reading && now >= keeper->poll_at) {
+			keeper->poll_at = now + keeper->poll_us;
+			read_port(keeper, IB_ATTR_PORT_INFO, port_info_came);
+		}
+		if (port_is_usable(keeper) && !keeper->check_id && now >= keeper->check_at)
+			start_check(keeper, now);
 	}
 	turn = next_paced(keeper, now);
 	/* a callback starts other registrations only in the list "joining" */
@@ -256,44 +678,47 @@ static void due(struct engine_timer *timer)
 }
 
 /* The engine is being freed, and has already removed the timer. */
-static void ended(struct engine_timer *timer)
+static void keeper_ended(struct engine_timer *timer)
 {
-	struct sa_keeper *keeper = keeper_of(timer);
+	struct sa_keeper *keeper = list_entry(timer, struct sa_keeper, timer);
 	const int error = port_error(keeper);
-	const struct mad_failure failure = registration_error(error ? error : -ECANCELED);
+	const struct mad_failure failure = failure_of_none(error ? error : -ECANCELED);
 	struct list *first;
 
 	take_joining(keeper);
 	while ((first = list_pop(&keeper->registrations)))
-		finish(registration_of(first), &failure);
+		registration_finish(registration_of(first), &failure);
 	keeper->engine->keeper = NULL;
 	free(keeper);
 }
 
 /* --- calls ------------------------------------------------------------------------ */
 
-int keeper_make(struct mad_async *engine, int *missing)
+int keeper_make_unlocking(struct mad_async *engine, const char *call)
 {
 	const struct handle *handle = &engine->port->handle;
 	struct sa_keeper *keeper;
+	int missing = 0;
 
-	*missing = 0;
 	if (engine->port->error || engine->ending || engine->port->state == PORT_INHERITED)
-		return engine->port->error ? -engine->port->error : -ECANCELED;
+		return failure_of_call(0,
+				       engine->port->error ? -engine->port->error : -ECANCELED);
 	if (handle_agent(handle, IB_SA_CLASS) < 0)
-		*missing = IB_SA_CLASS;
+		missing = IB_SA_CLASS;
 	else if (handle_agent(handle, IB_SMI_DIRECT_CLASS) < 0)
-		*missing = IB_SMI_DIRECT_CLASS;
-	if (*missing)
-		return -EPROTONOSUPPORT;
+		missing = IB_SMI_DIRECT_CLASS;
+	if (missing) {
+		engine_report_class_unlocking(engine, call, missing);
+		return failure_of_call(missing, -EPROTONOSUPPORT);
+	}
 	if (engine->keeper)
 		return 0;
 	keeper = calloc(1, sizeof(*keeper));
 	if (!keeper)
-		return -ENOMEM;
+		return failure_of_call(0, -ENOMEM);
 	keeper->engine = engine;
-	keeper->timer.due = due;
-	keeper->timer.ended = ended;
+	keeper->timer.due = keeper_due;
+	keeper->timer.ended = keeper_ended;
 	list_init(&keeper->joining);
 	list_init(&keeper->registrations);
 	engine_timer_add(engine, &keeper->timer);
@@ -301,25 +726,27 @@ int keeper_make(struct mad_async *engine, int *missing)
 	return 0;
 }
 
-void keeper_add(struct mad_async *engine, struct registration *registration)
+void registration_add(struct registration *registration)
 {
+	struct mad_async *engine = registration->engine;
 	struct sa_keeper *keeper = engine->keeper;
 
 	registration->keeper = keeper;
+	registration->told_error = NOTHING_TOLD;
 	list_add_last(&keeper->joining, &registration->all);
 	engine->registrations++;
 	engine_timer_set(engine, &keeper->timer, 0);
 }
 
-void keeper_stop(struct registration *registration)
+void registration_stop(struct registration *registration)
 {
-	struct sa_keeper *keeper = registration->keeper;
-	struct mad_async *engine = keeper->engine;
+	struct mad_async *engine = registration->engine;
 	int cancel_state;
 
 	if (engine_enter(engine, &cancel_state))
 		return;
 	registration->stopping = true;
-	engine_timer_set(engine, &keeper->timer, 0);
+	if (engine->keeper)
+		engine_timer_set(engine, &engine->keeper->timer, 0);
 	engine_leave(engine, cancel_state); /* it may have been freed from here on */
 }

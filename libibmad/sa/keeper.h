@@ -11,7 +11,7 @@
  *     requests does not depend on the number of registrations.
  *
  * The thread that processes the engine uses all this without a lock. Other threads use, with
- * the lock, only the list "joining", the timer and the atomic members.
+ * the lock, only registrations that have just been added, the timer and the atomic members.
  */
 #ifndef LIBIBMAD_KEEPER_H
 #define LIBIBMAD_KEEPER_H
@@ -26,6 +26,12 @@
 /* The default intervals. */
 #define KEEPER_POLL_US  INT64_C(1000000)
 #define KEEPER_CHECK_US INT64_C(5000000)
+
+/* The maximum number of requests of a registration. */
+#define REGISTRATION_REQUESTS 16
+
+struct sa_keeper;
+struct registration;
 
 enum registration_kind {
 	MEMBERSHIP,
@@ -48,8 +54,6 @@ struct registration_result {
 	unsigned status;
 	int64_t gap_begin, gap_end; /* the SA may not have had it between these times; or 0 */
 };
-
-struct registration;
 
 /* The functions of a kind. */
 struct registration_ops {
@@ -74,110 +78,61 @@ struct registration_ops {
 	void (*end)(struct registration *registration, int error, unsigned status);
 };
 
-/* The argument of the callback of a request. */
-struct registration_slot {
-	struct registration *registration;
-	uint64_t id; /* of the request in flight; 0: none */
+enum registration_phase {
+	REGISTRATION_NEW,     /* no request has been sent: the SA does not have it */
+	REGISTRATION_SENDING, /* requests that register it are in flight */
+	REGISTRATION_SENT,    /* they are complete: the SA may have it */
+	REGISTRATION_ENDING,  /* requests that end it are in flight */
+	REGISTRATION_ENDED,   /* they are complete */
 };
 
 struct registration {
-	struct list all; /* in "joining" or "registrations" of the keeper */
-	const struct registration_ops *ops;
+	struct list all; /* in a list of the keeper */
 	struct sa_keeper *keeper;
-	struct registration_slot *slots;
-	unsigned slot_count; /* requests of a round */
-	int64_t poll_us, check_us;
-	atomic_bool stopping;
+
+	/* set before registration_add() */
+	struct mad_async *engine;
+	const struct registration_ops *ops;
+	unsigned count;            /* requests of a round */
+	int64_t poll_us, check_us; /* of the keeper, at most */
+
+	atomic_bool stopping;             /* it is to end */
 	atomic_ullong accepted, failures; /* rounds */
 
-	unsigned setting; /* requests of the present round in flight */
-	bool undoing;     /* these requests end the registration */
-	bool sent;        /* the SA may have it */
-	bool changed;     /* the port has changed while requests were in flight */
-	bool quiet;       /* nothing is known against the registration that is renewed */
-	unsigned missed;  /* so many checks have not found it since one found it */
+	enum registration_phase phase;
+	struct registration_slot {
+		struct registration *registration;
+		uint64_t id; /* of the request in flight; 0: none */
+	} slots[REGISTRATION_REQUESTS];
+	unsigned in_flight;         /* requests of the present round */
 	struct mad_failure failure; /* the first one of the present or the latest round */
-	int64_t round_begin, round_end;
-	unsigned retry_ms; /* 0: the latest round had no error */
-	int64_t renew_at;  /* NEVER: when a check finds that the SA has forgotten it */
+	int64_t round_begin;
+
+	/*
+	 * When the next round begins; NEVER: when a check finds that the SA has forgotten it.
+	 * During a round it is NEVER, unless the port has changed since the round began.
+	 */
+	int64_t renew_at;
+	unsigned retry_ms; /* the latest interval between rounds that failed; 0: none failed */
+	bool blind;        /* it is renewed only because the SA's records do not have it */
+	bool in_check;     /* the table that is requested tells whether the SA has it */
+	unsigned missed;   /* checks that have not found it since one found it */
 	int64_t certain;   /* the latest time when the SA had it for certain; 0: never */
 
-	bool told; /* the program knows this state: */
-	int told_error;
+	int told_error; /* the state that the program knows; 1: none */
 	unsigned told_status;
 };
 
-struct sa_keeper {
-	struct engine_timer timer;
-	struct mad_async *engine;
-	struct list joining;
-	struct list registrations;
-	int64_t poll_us, check_us; /* the shortest of the registrations */
-	int64_t paced_at;          /* before this time, no other retry begins */
-
-	struct mad_notice_port port;
-	uint64_t guid;                   /* the PortGUID; 0: not known */
-	bool known;                      /* the port was read */
-	struct mad_failure read_failure; /* of the latest reading of the port or its PortGUID */
-	bool reading;                    /* its PortInfo or NodeInfo is requested */
-	bool wants_guid;
-	int64_t poll_at;
-
-	bool checking; /* a table is requested */
-	bool stale;    /* the port has changed since: the table tells nothing */
-	enum registration_kind check_kind;
-	uint64_t check_id;
-	struct mad_failure check_failure; /* of the latest check */
-	int64_t check_begin, check_at;
-};
-
-/* --- keeper.c --------------------------------------------------------------------- */
-
 /*
  * Makes the keeper of an engine, if there is none; the lock is held. 0, -ENOMEM, -ENODEV,
- * -ECANCELED, or -EPROTONOSUPPORT: *missing is a class that is not registered on the port.
+ * -ECANCELED, or -EPROTONOSUPPORT, which is reported for the public call. Stores the failure.
  */
-int keeper_make(struct mad_async *engine, int *missing);
-/* Adds a registration whose ops, slots, counts and intervals are set; the lock is held. */
-void keeper_add(struct mad_async *engine, struct registration *registration);
-/* Ends a registration. Any thread may call it. */
-void keeper_stop(struct registration *registration);
-/* The timer is due at this time, or earlier if it was set so; 0: at once. */
-void keeper_set_timer(struct sa_keeper *keeper, int64_t at);
+int keeper_make_unlocking(struct mad_async *engine, const char *call);
+/* Adds a registration to the keeper of its engine; the lock is held. */
+void registration_add(struct registration *registration);
+/* Ends a registration, which need not be added yet. Any thread may call it. */
+void registration_stop(struct registration *registration);
 /* The GID of the port, whose GUID is known. */
 void keeper_gid(const struct sa_keeper *keeper, uint8_t gid[16]);
-
-/* --- registration.c --------------------------------------------------------------- */
-
-/* Begins a round, which registers or ends the registration. */
-void registration_start_round(struct registration *registration, bool registers);
-/* The requests in flight complete with -ECANCELED. */
-void registration_cancel(struct registration *registration);
-/* A round must begin at once. */
-void registration_renew(struct registration *registration);
-/* A failure that is not that of one request. */
-struct mad_failure registration_error(int error);
-/* The SA's status, for the program; 0 if the failure is another one. */
-unsigned registration_status(const struct mad_failure *failure);
-/*
- * Tells the program the state of the registration, if it has changed, or always. The error of
- * the failure is 0 if the SA has the registration.
- */
-void registration_tell(struct registration *registration, const struct mad_failure *failure,
-		       bool always);
-
-/* --- own_port.c ------------------------------------------------------------------- */
-
-/* Whether a registration is possible: the port is active, and has an SM and a LID. */
-bool own_port_is_usable(const struct sa_keeper *keeper);
-/* Submits a Get of the PortInfo, or of the NodeInfo. */
-void own_port_read(struct sa_keeper *keeper, int64_t now);
-
-/* --- record_check.c --------------------------------------------------------------- */
-
-/* Submits a GetTable of the SA's records, if there is a registration to check. */
-void record_check_start(struct sa_keeper *keeper, int64_t now);
-/* The port has changed: the table that is requested tells nothing. */
-void record_check_cancel(struct sa_keeper *keeper);
 
 #endif

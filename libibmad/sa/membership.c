@@ -19,14 +19,13 @@
 
 struct mad_membership {
 	struct registration registration;
-	struct registration_slot slot;
 	mad_membership_fn *callback;
 	void *arg;
 	uint64_t mask;
 	struct umad_sa_mcmember_record request;
-	struct umad_sa_mcmember_record granted, before;
-	bool has_granted;
-	bool granted_now; /* the round has a new record */
+	struct umad_sa_mcmember_record granted; /* by the latest response */
+	struct umad_sa_mcmember_record told;    /* that the program knows */
+	bool has_told;
 };
 
 static struct mad_membership *membership_of(struct registration *registration)
@@ -36,8 +35,8 @@ static struct mad_membership *membership_of(struct registration *registration)
 
 /* --- the requests ----------------------------------------------------------------- */
 
-static void fill(struct registration *registration, unsigned index, bool registers,
-		 struct registration_request *request)
+static void membership_fill(struct registration *registration, unsigned index, bool registers,
+			    struct registration_request *request)
 {
 	struct mad_membership *membership = membership_of(registration);
 
@@ -61,8 +60,8 @@ static bool is_zero(const uint8_t mgid[16])
 	return !memcmp(mgid, zero, sizeof(zero));
 }
 
-static int take(struct registration *registration, unsigned index, const void *data,
-		size_t size)
+static int membership_take(struct registration *registration, unsigned index, const void *data,
+			   size_t size)
 {
 	struct mad_membership *membership = membership_of(registration);
 	uint8_t *mgid = membership->request.mgid;
@@ -75,7 +74,6 @@ static int take(struct registration *registration, unsigned index, const void *d
 	if (memcmp(mgid, data, sizeof(membership->request.mgid)) != 0)
 		return -EBADMSG;
 	memcpy(&membership->granted, data, RECORD_SIZE);
-	membership->granted_now = true;
 	return 0;
 }
 
@@ -83,7 +81,8 @@ static int take(struct registration *registration, unsigned index, const void *d
  * A record has all JoinStates of the port in the group: those of the membership are among them.
  * An SA may show 0 instead to a program without the SM_Key (IBA 15.4.1.2).
  */
-static bool is_record(struct registration *registration, unsigned index, const void *record)
+static bool membership_is_record(struct registration *registration, unsigned index,
+				 const void *record)
 {
 	const struct mad_membership *membership = membership_of(registration);
 	const struct umad_sa_mcmember_record *theirs = record;
@@ -97,38 +96,36 @@ static bool is_record(struct registration *registration, unsigned index, const v
 
 /* --- callbacks -------------------------------------------------------------------- */
 
-static void tell(struct registration *registration, const struct registration_result *result)
+static void membership_tell(struct registration *registration,
+			    const struct registration_result *result)
 {
 	struct mad_membership *membership = membership_of(registration);
 	struct mad_membership_state state = {
 		.kind = result->error ? MAD_MEMBERSHIP_FAILED : MAD_MEMBERSHIP_JOINED,
 		.error = result->error,
 		.status = result->status,
-		.record =
-			membership->has_granted || !result->error ? &membership->granted : NULL,
+		.record = membership->has_told || !result->error ? &membership->granted : NULL,
 		.gap_begin_us = (uint64_t)result->gap_begin,
 		.gap_end_us = (uint64_t)result->gap_end,
 	};
 
-	if (!result->error && membership->granted_now) {
-		state.changed =
-			membership->has_granted &&
-			memcmp(&membership->granted, &membership->before, RECORD_SIZE) != 0;
-		membership->before = membership->granted;
-		membership->has_granted = true;
-		membership->granted_now = false;
+	if (!result->error) {
+		state.changed = membership->has_told &&
+				memcmp(&membership->granted, &membership->told, RECORD_SIZE);
+		membership->told = membership->granted;
+		membership->has_told = true;
 	}
 	membership->callback(membership, &state, membership->arg);
 }
 
-static void end(struct registration *registration, int error, unsigned status)
+static void membership_end(struct registration *registration, int error, unsigned status)
 {
 	struct mad_membership *membership = membership_of(registration);
 	const struct mad_membership_state state = {
 		.kind = MAD_MEMBERSHIP_END,
 		.error = error,
 		.status = status,
-		.record = membership->has_granted ? &membership->granted : NULL,
+		.record = membership->has_told ? &membership->granted : NULL,
 	};
 
 	membership->callback(membership, &state, membership->arg);
@@ -138,29 +135,17 @@ static void end(struct registration *registration, int error, unsigned status)
 static const struct registration_ops membership_ops = {
 	.kind = MEMBERSHIP,
 	.needs_gid = true,
-	.fill = fill,
-	.take = take,
-	.is_record = is_record,
-	.tell = tell,
-	.end = end,
+	.fill = membership_fill,
+	.take = membership_take,
+	.is_record = membership_is_record,
+	.tell = membership_tell,
+	.end = membership_end,
 };
 
 /* --- calls ------------------------------------------------------------------------ */
 
-static int start(struct mad_async *engine, struct mad_membership *membership, int *missing)
-{
-	int cancel_state, ret = engine_enter(engine, &cancel_state);
-
-	if (ret)
-		return ret;
-	ret = keeper_make(engine, missing);
-	if (!ret)
-		keeper_add(engine, &membership->registration);
-	engine_leave(engine, cancel_state);
-	return ret;
-}
-
-static int fail(int error)
+/* Stores the failure of a start, and returns the error. */
+static int refuse_membership(int error)
 {
 	const struct mad_failure failure = {
 		.error = error,
@@ -185,16 +170,16 @@ EXPORT int mad_membership_start(struct mad_async *async,
 				struct mad_membership **membership)
 {
 	struct mad_membership *started;
-	int missing = 0, ret;
+	int cancel_state, ret;
 
 	if (!async || !callback || !membership || !are_valid(options))
-		return fail(-EINVAL);
+		return refuse_membership(-EINVAL);
 	started = calloc(1, sizeof(*started));
 	if (!started)
-		return fail(-ENOMEM);
+		return refuse_membership(-ENOMEM);
 	started->registration.ops = &membership_ops;
-	started->registration.slots = &started->slot;
-	started->registration.slot_count = 1;
+	started->registration.engine = async;
+	started->registration.count = 1;
 	started->registration.poll_us = KEEPER_POLL_US;
 	started->registration.check_us = KEEPER_CHECK_US;
 	started->callback = callback;
@@ -203,18 +188,22 @@ EXPORT int mad_membership_start(struct mad_async *async,
 	memcpy(&started->request, options->member, RECORD_SIZE);
 	umad_sa_mcm_set_join_state(&started->request, (uint8_t)options->join_state);
 	*membership = started; /* before the first callback */
-	ret = start(async, started, &missing);
+	ret = engine_enter(async, &cancel_state);
+	if (!ret) {
+		ret = keeper_make_unlocking(async, "mad_membership_start");
+		if (!ret)
+			registration_add(&started->registration);
+		engine_leave(async, cancel_state);
+	}
 	if (!ret)
 		return 0;
 	*membership = NULL;
 	free(started);
-	if (missing)
-		report_class("mad_membership_start", missing);
-	return fail(ret);
+	return refuse_membership(ret);
 }
 
 EXPORT void mad_membership_stop(struct mad_membership *membership)
 {
 	if (membership)
-		keeper_stop(&membership->registration);
+		registration_stop(&membership->registration);
 }
