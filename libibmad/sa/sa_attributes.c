@@ -84,45 +84,29 @@ SIZES(mad_sa_multicast_table_record, 72, 72);
 AT(mad_sa_multicast_table_record, position_block, 2);
 AT(mad_sa_multicast_table_record, port_masks, 8);
 
+static const uint8_t record_sizes[IB_SA_ATTR_LAST] = {
+	[IB_SA_ATTR_NODERECORD] = offsetof(struct mad_sa_node_record, pad),
+	[IB_SA_ATTR_PORTINFORECORD] = offsetof(struct mad_sa_port_info_record, pad),
+	[IB_SA_ATTR_SL2VLTABLERECORD] = sizeof(struct mad_sa_sl_to_vl_record),
+	[IB_SA_ATTR_SWITCHINFORECORD] = sizeof(struct mad_sa_switch_info_record),
+	[IB_SA_ATTR_LFTRECORD] = sizeof(struct mad_sa_linear_table_record),
+	[IB_SA_ATTR_MFTRECORD] = sizeof(struct mad_sa_multicast_table_record),
+	[IB_SA_ATTR_SMINFORECORD] = offsetof(struct mad_sa_sm_info_record, pad),
+	[IB_SA_ATTR_LINKRECORD] = offsetof(struct mad_sa_link_record, pad),
+	[IB_SA_ATTR_GUIDINFORECORD] = sizeof(struct mad_sa_guid_info_record),
+	[IB_SA_ATTR_SERVICERECORD] = sizeof(struct mad_sa_service_record),
+	[IB_SA_ATTR_PKEYTABLERECORD] = sizeof(struct mad_sa_pkey_table_record),
+	[IB_SA_ATTR_PATHRECORD] = sizeof(struct mad_sa_path_record),
+	[IB_SA_ATTR_VLARBTABLERECORD] = sizeof(struct mad_sa_vl_arbitration_record),
+	[IB_SA_ATTR_MCRECORD] = offsetof(struct umad_sa_mcmember_record, pad),
+	[IB_SA_ATTR_MULTIPATH] = sizeof(struct mad_sa_multi_path_record),
+	[IB_SA_ATTR_INFORMINFO] = sizeof(struct mad_sa_inform_info),
+	[IB_SA_ATTR_INFORMINFORECORD] = offsetof(struct mad_sa_inform_info_record, pad),
+};
+
 size_t sa_record_size(unsigned attribute)
 {
-	switch (attribute) {
-	case IB_SA_ATTR_NODERECORD:
-		return offsetof(struct mad_sa_node_record, pad);
-	case IB_SA_ATTR_PORTINFORECORD:
-		return offsetof(struct mad_sa_port_info_record, pad);
-	case IB_SA_ATTR_SL2VLTABLERECORD:
-		return sizeof(struct mad_sa_sl_to_vl_record);
-	case IB_SA_ATTR_SWITCHINFORECORD:
-		return sizeof(struct mad_sa_switch_info_record);
-	case IB_SA_ATTR_LFTRECORD:
-		return sizeof(struct mad_sa_linear_table_record);
-	case IB_SA_ATTR_MFTRECORD:
-		return sizeof(struct mad_sa_multicast_table_record);
-	case IB_SA_ATTR_SMINFORECORD:
-		return offsetof(struct mad_sa_sm_info_record, pad);
-	case IB_SA_ATTR_LINKRECORD:
-		return offsetof(struct mad_sa_link_record, pad);
-	case IB_SA_ATTR_GUIDINFORECORD:
-		return sizeof(struct mad_sa_guid_info_record);
-	case IB_SA_ATTR_SERVICERECORD:
-		return sizeof(struct mad_sa_service_record);
-	case IB_SA_ATTR_PKEYTABLERECORD:
-		return sizeof(struct mad_sa_pkey_table_record);
-	case IB_SA_ATTR_PATHRECORD:
-		return sizeof(struct mad_sa_path_record);
-	case IB_SA_ATTR_VLARBTABLERECORD:
-		return sizeof(struct mad_sa_vl_arbitration_record);
-	case IB_SA_ATTR_MCRECORD:
-		return offsetof(struct umad_sa_mcmember_record, pad);
-	case IB_SA_ATTR_MULTIPATH:
-		return sizeof(struct mad_sa_multi_path_record);
-	case IB_SA_ATTR_INFORMINFO:
-		return sizeof(struct mad_sa_inform_info);
-	case IB_SA_ATTR_INFORMINFORECORD:
-		return offsetof(struct mad_sa_inform_info_record, pad);
-	}
-	return 0;
+	return attribute < COUNT(record_sizes) ? record_sizes[attribute] : 0;
 }
 
 /* --- codes ---------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
+#include "base/reserved.h"
 #include "engine/port.h"
 
 #include <infiniband/mad_sa.h>
@@ -14,11 +15,6 @@
 #include <stddef.h>
 
 /* --- calls of rdma-core, whose response is one MAD -------------------------------- */
-
-/* Components of a PathRecord (IBA 15.2.5.16) and of a NodeRecord (15.2.5.2). */
-#define PATH_DGID      (1u << 2)
-#define PATH_SGID      (1u << 3)
-#define NODE_PORT_GUID (1u << 8)
 
 EXPORT uint8_t *sa_rpc_call(const struct ibmad_port *srcport, void *rcvbuf, ib_portid_t *portid,
 			    ib_sa_call_t *sa, unsigned timeout)
@@ -54,7 +50,7 @@ EXPORT int ib_path_query_via(const struct ibmad_port *srcport, ibmad_gid_t srcgi
 	ib_sa_call_t sa = {
 		.method = IB_MAD_METHOD_GET,
 		.attrid = IB_SA_ATTR_PATHRECORD,
-		.mask = PATH_DGID | PATH_SGID,
+		.mask = MAD_SA_PATH_DGID | MAD_SA_PATH_SGID,
 	};
 
 	if (!srcgid || !destgid || !buf) {
@@ -77,7 +73,7 @@ EXPORT int ib_node_query_via(const struct ibmad_port *srcport, uint64_t guid,
 	ib_sa_call_t sa = {
 		.method = IB_MAD_METHOD_GET,
 		.attrid = IB_SA_ATTR_NODERECORD,
-		.mask = NODE_PORT_GUID,
+		.mask = MAD_SA_NODE_PORT_GUID,
 	};
 
 	if (!buf) {
@@ -99,17 +95,8 @@ EXPORT int ib_node_query_via(const struct ibmad_port *srcport, uint64_t guid,
 #define ALL_PATHS    127
 #define DEFAULT_PKEY 0xffff
 #define NO_END       UINT32_MAX /* of a lease */
-
-static bool is_zero(const void *bytes, size_t size)
-{
-	const uint8_t *at = bytes;
-
-	while (size && !*at) {
-		at++;
-		size--;
-	}
-	return !size;
-}
+/* The components of the data: 16, 8, 4 and 2. */
+#define SERVICE_DATA (((UINT64_C(1) << 30) - 1) * MAD_SA_SERVICE_DATA8(0))
 
 static bool is_change(int method)
 {
@@ -141,9 +128,9 @@ EXPORT void mad_sa_member_query(struct mad_sa_query *query, int method,
 	bool all = is_change(method);
 
 	umad_sa_mcm_set_join_state(member, (uint8_t)join_state);
-	if (all || !is_zero(member->mgid, sizeof(member->mgid)))
+	if (all || !bytes_are_zero(member->mgid, sizeof(member->mgid)))
 		query->component_mask |= UMAD_SA_MCM_COMP_MASK_MGID;
-	if (all || !is_zero(member->portgid, sizeof(member->portgid)))
+	if (all || !bytes_are_zero(member->portgid, sizeof(member->portgid)))
 		query->component_mask |= UMAD_SA_MCM_COMP_MASK_PORT_GID;
 	if (all || join_state)
 		query->component_mask |= UMAD_SA_MCM_COMP_MASK_JOIN_STATE;
@@ -152,16 +139,6 @@ EXPORT void mad_sa_member_query(struct mad_sa_query *query, int method,
 	query->modifier = 0;
 	query->record = member;
 	query->record_size = offsetof(struct umad_sa_mcmember_record, pad);
-}
-
-/* All data have a component each; zeros are data, too. */
-static uint64_t service_data(void)
-{
-	uint64_t mask = 0;
-
-	for (unsigned i = 0; i < 30; i++)
-		mask |= MAD_SA_SERVICE_DATA8(i); /* and the next values */
-	return mask;
 }
 
 EXPORT void mad_sa_service_query(struct mad_sa_query *query, int method,
@@ -175,14 +152,14 @@ EXPORT void mad_sa_service_query(struct mad_sa_query *query, int method,
 		service->lease = htobe32(NO_END);
 	mask |= service->id ? MAD_SA_SERVICE_ID : 0;
 	mask |= service->pkey ? MAD_SA_SERVICE_PKEY : 0;
-	mask |= is_zero(service->key, sizeof(service->key)) ? 0 : MAD_SA_SERVICE_KEY;
+	mask |= bytes_are_zero(service->key, sizeof(service->key)) ? 0 : MAD_SA_SERVICE_KEY;
 	mask |= service->name[0] ? MAD_SA_SERVICE_NAME : 0;
-	if (is_change(method) || !is_zero(service->gid, sizeof(service->gid)))
+	if (is_change(method) || !bytes_are_zero(service->gid, sizeof(service->gid)))
 		mask |= MAD_SA_SERVICE_GID;
 	if (method != IB_MAD_METHOD_DELETE && service->lease)
 		mask |= MAD_SA_SERVICE_LEASE;
-	if (method == IB_MAD_METHOD_SET)
-		mask |= service_data();
+	if (method == IB_MAD_METHOD_SET) /* zeros are data, too */
+		mask |= SERVICE_DATA;
 	query->method = method;
 	query->attribute = IB_SA_ATTR_SERVICERECORD;
 	query->modifier = 0;

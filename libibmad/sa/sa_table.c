@@ -5,10 +5,10 @@
 #include "sa/sa.h"
 
 #include "base/export.h"
+#include "base/reserved.h"
 #include "mad/layout.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,114 +18,86 @@
 
 struct sa_table {
 	struct mad_sa_table table; /* first */
-	uint8_t *mad;
-	size_t length;
+	_Alignas(ATTRIBUTE_OFFSET_UNIT) uint8_t records[];
 };
 
-/* Whether the response came by RMPP. Otherwise the end of the data is not known. */
-static bool is_table(const uint8_t *mad, size_t length)
+/* Finds the records of a response, whose data have this size. */
+static int find_records(const uint8_t *mad, size_t size, size_t least,
+			struct mad_sa_table *found)
 {
-	return length >= IB_SA_DATA_OFFS && mad[RMPP_TYPE_OFFS] == IB_RMPP_TYPE_DATA &&
-	       mad[RMPP_FLAGS_OFFS] & IB_RMPP_FLAG_ACTIVE;
-}
+	size_t record_size, rest;
 
-static bool is_zero(const uint8_t *bytes, size_t size)
-{
-	while (size && !bytes[size - 1])
-		size--;
-	return !size;
-}
-
-/*
- * Checks the bytes behind the last whole record: padding, or a record without its padding,
- * which is added. Any other bytes are a record that was cut.
- */
-static int take_rest(struct sa_table *table, size_t least)
-{
-	size_t record_size = table->table.record_size;
-	size_t at = IB_SA_DATA_OFFS + table->table.count * record_size;
-	size_t rest = table->length - at;
-
-	if (is_zero(table->mad + at, rest))
+	/* without RMPP, the end of the data is not known */
+	if (mad[RMPP_TYPE_OFFS] != IB_RMPP_TYPE_DATA ||
+	    !(mad[RMPP_FLAGS_OFFS] & IB_RMPP_FLAG_ACTIVE))
+		return -EBADMSG;
+	if (!size)
+		return 0; /* the AttributeOffset has no meaning then */
+	record_size = (size_t)get16(mad, ATTRIBUTE_OFFSET_OFFS) * ATTRIBUTE_OFFSET_UNIT;
+	if (!record_size || record_size < least)
+		return -EPROTO;
+	found->record_size = record_size;
+	found->count = size / record_size;
+	/*
+	 * Behind the last whole record there is padding, or a record without its padding. Any
+	 * other bytes are a record that was cut.
+	 */
+	rest = size % record_size;
+	if (bytes_are_zero(mad + IB_SA_DATA_OFFS + size - rest, rest))
 		return 0;
 	if (rest < least || record_size - rest >= ATTRIBUTE_OFFSET_UNIT)
 		return -EPROTO;
-	table->table.count++; /* the memory behind the message is zero */
+	found->count++;
 	return 0;
-}
-
-static int find_records(struct sa_table *table, size_t least)
-{
-	size_t data, record_size;
-
-	if (!is_table(table->mad, table->length))
-		return -EBADMSG;
-	data = table->length - IB_SA_DATA_OFFS;
-	if (!data)
-		return 0; /* the AttributeOffset has no meaning then */
-	record_size = (size_t)get16(table->mad, ATTRIBUTE_OFFSET_OFFS) * ATTRIBUTE_OFFSET_UNIT;
-	if (!record_size || record_size < least)
-		return -EPROTO;
-	table->table.record_size = record_size;
-	table->table.count = data / record_size;
-	return take_rest(table, least);
-}
-
-static int find_record(struct sa_table *table, size_t least)
-{
-	size_t data;
-
-	if (table->length < IB_SA_DATA_OFFS + least || table->length <= IB_SA_DATA_OFFS)
-		return -EBADMSG;
-	data = table->length - IB_SA_DATA_OFFS;
-	table->table.count = 1;
-	table->table.record_size = data + -data % ATTRIBUTE_OFFSET_UNIT;
-	return 0;
-}
-
-/* A copy, because the engine frees the reply, with zeros for the padding of the last record. */
-static int take_message(struct sa_table *table, const struct mad_reply *reply, bool for_table,
-			size_t least)
-{
-	table->mad = calloc(1, reply->length + ATTRIBUTE_OFFSET_UNIT);
-	if (!table->mad)
-		return -ENOMEM;
-	memcpy(table->mad, reply->mad, reply->length);
-	table->length = reply->length;
-	return for_table ? find_records(table, least) : find_record(table, least);
 }
 
 int sa_table_make(const struct mad_reply *reply, bool for_table, size_t least,
 		  struct mad_sa_table **table)
 {
-	struct sa_table *made = calloc(1, sizeof(*made));
-	int error;
+	struct mad_sa_table found = {0};
+	struct sa_table *made;
+	size_t size = 0;
+	int error = 0;
 
+	if (reply && reply->length < IB_SA_DATA_OFFS)
+		return -EBADMSG;
+	if (reply)
+		size = reply->length - IB_SA_DATA_OFFS;
+	if (reply && for_table) {
+		error = find_records(reply->mad, size, least, &found);
+	} else if (reply) {
+		error = !size || size < least ? -EBADMSG : 0;
+		found.count = 1;
+		found.record_size = size + -size % ATTRIBUTE_OFFSET_UNIT;
+	}
+	if (error)
+		return error;
+	/* with zeros for the padding of the last record */
+	made = calloc(1, sizeof(*made) + found.count * found.record_size);
 	if (!made)
 		return -ENOMEM;
-	error = reply ? take_message(made, reply, for_table, least) : 0;
-	if (error) {
-		mad_sa_table_free(&made->table);
-		return error;
-	}
+	made->table = found;
+	if (size > found.count * found.record_size)
+		size = found.count * found.record_size;
+	if (size)
+		memcpy(made->records, reply->mad + IB_SA_DATA_OFFS, size);
 	*table = &made->table;
 	return 0;
 }
 
 EXPORT void *mad_sa_table_record(const struct mad_sa_table *table, size_t index)
 {
-	const struct sa_table *whole = (const struct sa_table *)(const void *)table;
+	union {
+		const struct mad_sa_table *theirs;
+		struct sa_table *ours;
+	} cast = {.theirs = table};
 
 	if (!table || index >= table->count)
 		return NULL;
-	return whole->mad + IB_SA_DATA_OFFS + index * table->record_size;
+	return cast.ours->records + index * table->record_size;
 }
 
 EXPORT void mad_sa_table_free(struct mad_sa_table *table)
 {
-	struct sa_table *whole = (struct sa_table *)(void *)table;
-
-	if (whole)
-		free(whole->mad);
-	free(whole);
+	free(table);
 }
