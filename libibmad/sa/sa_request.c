@@ -154,7 +154,7 @@ static uint64_t now_ms(void)
 	return ((uint64_t)clock_us() / 1000 + TRUSTED_MS + 1) & TIME_MASK;
 }
 
-static void set_address(ib_portid_t *sa, unsigned lid, unsigned sl)
+static void set_address(ib_portid_t *sa, uint64_t lid, uint64_t sl)
 {
 	*sa = (ib_portid_t){.lid = (int)lid, .sl = (uint8_t)sl};
 	address_qp1(sa);
@@ -174,12 +174,12 @@ static bool address_is_known(const struct ibmad_port *port, ib_portid_t *sa)
 /* Reads the address from a PortInfo, and stores it. 0, or -ENXIO if it has no valid LID. */
 static int learn_address(struct ibmad_port *port, const uint8_t *port_info, ib_portid_t *sa)
 {
-	unsigned lid = (uint32_t)mad_read_field(port_info, 0, IB_PORT_SMLID_F);
-	unsigned sl = (uint32_t)mad_read_field(port_info, 0, IB_PORT_SMSL_F);
+	uint64_t lid = mad_read_field(port_info, 0, IB_PORT_SMLID_F);
+	uint64_t sl = mad_read_field(port_info, 0, IB_PORT_SMSL_F);
 
 	if (!IB_LID_VALID(lid))
 		return -ENXIO;
-	port->sa_address = now_ms() << (LID_BITS + SL_BITS) | (uint64_t)sl << LID_BITS | lid;
+	port->sa_address = now_ms() << (LID_BITS + SL_BITS) | sl << LID_BITS | lid;
 	set_address(sa, lid, sl);
 	return 0;
 }
@@ -567,18 +567,14 @@ EXPORT int mad_sa_submit(struct mad_async *async, const struct mad_sa_query *que
 /* A request that a thread waits for, on an engine of its own. */
 struct blocking_query {
 	struct limits limits;
-	uint64_t id;
-	int reached; /* the error of the limit that ended the request; 0: none */
 	struct mad_sa_table *table;
-	struct mad_failure failure;
+	struct mad_failure failure; /* error 0: none */
 };
 
 static void limit_reached(struct limits *limits, int error)
 {
-	struct blocking_query *blocking = list_entry(limits, struct blocking_query, limits);
-
-	if (!blocking->reached && !mad_async_cancel(limits->engine, blocking->id))
-		blocking->reached = error;
+	(void)error;
+	mad_async_cancel(limits->engine, MAD_ASYNC_ALL);
 }
 
 static void blocking_done(struct mad_async *engine, const struct mad_sa_response *response,
@@ -591,8 +587,8 @@ static void blocking_done(struct mad_async *engine, const struct mad_sa_response
 	blocking->table = response->table;
 	if (response->error)
 		blocking->failure = *mad_last_failure();
-	if (response->error && blocking->reached) {
-		blocking->failure.error = blocking->reached;
+	if (response->error == -ECANCELED && blocking->limits.error) {
+		blocking->failure.error = blocking->limits.error;
 		blocking->failure.kind = MAD_FAILURE_OTHER;
 	}
 }
@@ -612,7 +608,7 @@ EXPORT int mad_sa_request(struct ibmad_port *port, const struct mad_sa_query *qu
 	engine = mad_async_create(port);
 	if (!engine)
 		return refuse_query(query, -errno);
-	error = submit_query(engine, query, blocking_done, &blocking, &blocking.id);
+	error = submit_query(engine, query, blocking_done, &blocking, NULL);
 	if (error) {
 		mad_async_free(engine);
 		return error;
