@@ -175,19 +175,17 @@ static void server_ended(struct mad_notices *notices)
 
 /* --- the subscription ---------------------------------------------------------------- */
 
-static void subscription_fill(struct registration *registration, unsigned index, bool registers,
-			      struct registration_request *request)
+static const void *subscription_fill(struct registration *registration, unsigned index,
+				     bool registers, ib_rpc_t *rpc)
 {
 	struct inform_info *info = &notices_of(registration)->filters[index];
 
 	info->wire.subscribe = registers;
-	*request = (struct registration_request){
-		.method = IB_MAD_METHOD_SET,
-		.attribute = IB_SA_ATTR_INFORMINFO,
-		.mask = info->components,
-		.data = &info->wire,
-		.size = sizeof(info->wire),
-	};
+	rpc->method = IB_MAD_METHOD_SET;
+	rpc->attr.id = IB_SA_ATTR_INFORMINFO;
+	rpc->mask = info->components;
+	rpc->datasz = sizeof(info->wire);
+	return &info->wire;
 }
 
 /*

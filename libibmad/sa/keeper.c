@@ -118,13 +118,14 @@ static void registration_tell(struct registration *registration,
 	registration->ops->tell(registration, &result);
 }
 
-/* The registration is in no list. */
-static void registration_finish(struct registration *registration,
-				const struct mad_failure *failure)
+/* failure: of the end; its error is 0 if the SA does not have the registration any more. */
+static void registration_end(struct registration *registration,
+			     const struct mad_failure *failure)
 {
 	struct mad_async *engine = registration->engine;
 	int cancel_state;
 
+	list_remove(&registration->all);
 	if (failure->error)
 		failure_store(failure);
 	registration->ops->end(registration, failure->error, sa_status(failure));
@@ -132,14 +133,6 @@ static void registration_finish(struct registration *registration,
 	cancel_state = engine_enter_again(engine);
 	engine->registrations--;
 	engine_leave(engine, cancel_state);
-}
-
-static void registration_end(struct registration *registration, int error)
-{
-	const struct mad_failure failure = failure_of_none(error);
-
-	list_remove(&registration->all);
-	registration_finish(registration, &failure);
 }
 
 /* --- rounds: a request for each slot ---------------------------------------------- */
@@ -229,21 +222,17 @@ static void start_round(struct registration *registration, enum registration_pha
 	registration->in_check = false;
 	for (unsigned i = 0; i < registration->count; i++) {
 		struct registration_slot *slot = &registration->slots[i];
-		struct registration_request request = {0};
 		ib_rpc_t rpc = {
 			.mgtclass = IB_SA_CLASS,
 			.dataoffs = IB_SA_DATA_OFFS,
 			.mkey = options_sa_key(keeper->engine->port),
 		};
+		const void *data = registration->ops->fill(registration, i,
+							   phase == REGISTRATION_SENDING, &rpc);
 		int error;
 
-		registration->ops->fill(registration, i, phase == REGISTRATION_SENDING,
-					&request);
-		rpc.method = request.method;
-		rpc.attr.id = request.attribute;
-		rpc.mask = request.mask;
 		slot->registration = registration;
-		error = mad_async_submit(keeper->engine, &rpc, &sa, request.data, request.size,
+		error = mad_async_submit(keeper->engine, &rpc, &sa, data, (size_t)rpc.datasz,
 					 response_came, slot, &slot->id);
 		if (error)
 			slot->id = 0;
@@ -386,21 +375,19 @@ static bool is_expected(const struct registration *registration)
 	       registration->told_error <= 0 && registration->told_error != -EIO;
 }
 
-static bool has_record(struct registration *registration, unsigned index,
-		       const struct mad_sa_table *table)
+/* Whether the table has a record for each request. */
+static bool is_in_table(struct registration *registration, const struct mad_sa_table *table)
 {
-	for (size_t i = 0; i < table->count; i++)
-		if (registration->ops->is_record(registration, index,
-						 mad_sa_table_record(table, i)))
-			return true;
-	return false;
-}
+	for (unsigned i = 0; i < registration->count; i++) {
+		size_t at = 0;
 
-static bool has_all_records(struct registration *registration, const struct mad_sa_table *table)
-{
-	for (unsigned i = 0; i < registration->count; i++)
-		if (!has_record(registration, i, table))
+		while (at < table->count &&
+		       !registration->ops->is_record(registration, i,
+						     mad_sa_table_record(table, at)))
+			at++;
+		if (at == table->count)
 			return false;
+	}
 	return true;
 }
 
@@ -419,7 +406,7 @@ static void take_check(struct sa_keeper *keeper, struct registration *registrati
 		   response->status == IB_MAD_STS_BUSY) {
 		return;
 	} else if (!response->error && registration->certain &&
-		   has_all_records(registration, response->table)) {
+		   is_in_table(registration, response->table)) {
 		/* (before the first response to a Set, the SA may not have granted all) */
 		registration->missed = 0;
 		registration->renew_at = NEVER;
@@ -527,10 +514,16 @@ static bool is_paced(const struct registration *registration)
 	return registration->retry_ms || registration->blind;
 }
 
-static bool is_ready(const struct registration *registration, int64_t now)
+/* When the next round may begin; NEVER: not before another event. */
+static int64_t ready_at(const struct registration *registration)
 {
-	return !registration->in_flight && !registration->stopping &&
-	       now >= registration->renew_at && !lacks_gid(registration);
+	int64_t at = registration->renew_at;
+
+	if (registration->in_flight || registration->stopping || lacks_gid(registration))
+		return NEVER;
+	if (is_paced(registration) && at < registration->keeper->paced_at)
+		return registration->keeper->paced_at;
+	return at;
 }
 
 /* Whose turn it is: of those that are paced, the one that has waited the longest; or NULL. */
@@ -538,12 +531,10 @@ static const struct registration *next_paced(const struct sa_keeper *keeper, int
 {
 	const struct registration *found = NULL;
 
-	if (now < keeper->paced_at)
-		return NULL;
 	list_for_each (entry, &keeper->registrations) {
 		const struct registration *each = registration_of(entry);
 
-		if (is_paced(each) && is_ready(each, now) &&
+		if (is_paced(each) && now >= ready_at(each) &&
 		    (!found || each->renew_at < found->renew_at))
 			found = each;
 	}
@@ -562,9 +553,10 @@ static void advance_to_end(struct registration *registration)
 		cancel_round(registration);
 	if (registration->in_flight)
 		return;
+	failure = failure_of_none(-ENETDOWN);
 	if (registration->phase == REGISTRATION_SENT || ends_again) {
 		if (!port_is_usable(registration->keeper)) {
-			registration_end(registration, -ENETDOWN);
+			registration_end(registration, &failure);
 			return;
 		}
 		start_round(registration, REGISTRATION_ENDING);
@@ -575,26 +567,25 @@ static void advance_to_end(struct registration *registration)
 	/* the SA had forgotten it before: the status tells that */
 	if (failure.error == -EIO && failure.status == NOT_REGISTERED)
 		failure.error = 0;
-	list_remove(&registration->all);
-	registration_finish(registration, &failure);
+	registration_end(registration, &failure);
 }
 
 static void advance_registration(struct registration *registration, int64_t now, int error,
 				 const struct registration *turn)
 {
-	const struct mad_failure down = failure_of_none(-ENETDOWN);
+	const struct mad_failure failure = failure_of_none(error ? error : -ENETDOWN);
 	struct sa_keeper *keeper = registration->keeper;
 
 	if (error) {
 		if (!registration->in_flight)
-			registration_end(registration, error);
+			registration_end(registration, &failure);
 	} else if (registration->stopping) {
 		advance_to_end(registration);
 	} else if (keeper->read_failure.error && (!keeper->known || lacks_gid(registration))) {
 		registration_tell(registration, &keeper->read_failure, false);
 	} else if (keeper->known && !port_is_usable(keeper)) {
-		registration_tell(registration, &down, false);
-	} else if (keeper->known && is_ready(registration, now) &&
+		registration_tell(registration, &failure, false);
+	} else if (keeper->known && now >= ready_at(registration) &&
 		   (!is_paced(registration) || registration == turn)) {
 		if (registration == turn)
 			keeper->paced_at = now + registration->count * PACE_US;
@@ -630,13 +621,8 @@ static int64_t next_time(const struct sa_keeper *keeper)
 	if (!keeper->check_id && keeper->check_at < next)
 		next = keeper->check_at;
 	list_for_each (entry, &keeper->registrations) {
-		const struct registration *registration = registration_of(entry);
-		int64_t at = registration->renew_at;
+		int64_t at = ready_at(registration_of(entry));
 
-		if (registration->in_flight || lacks_gid(registration))
-			continue;
-		if (is_paced(registration) && at < keeper->paced_at)
-			at = keeper->paced_at;
 		if (at < next)
 			next = at;
 	}
@@ -686,8 +672,8 @@ static void keeper_ended(struct engine_timer *timer)
 	struct list *first;
 
 	take_joining(keeper);
-	while ((first = list_pop(&keeper->registrations)))
-		registration_finish(registration_of(first), &failure);
+	while ((first = list_first(&keeper->registrations)))
+		registration_end(registration_of(first), &failure);
 	keeper->engine->keeper = NULL;
 	free(keeper);
 }

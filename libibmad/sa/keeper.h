@@ -39,15 +39,6 @@ enum registration_kind {
 	REGISTRATION_KINDS
 };
 
-/* A request that registers, or ends a registration. */
-struct registration_request {
-	uint8_t method;
-	uint16_t attribute;
-	uint64_t mask;
-	const void *data;
-	size_t size;
-};
-
 /* The state of a registration, for the program. */
 struct registration_result {
 	int error;
@@ -59,9 +50,12 @@ struct registration_result {
 struct registration_ops {
 	enum registration_kind kind;
 	bool needs_gid; /* the requests have the GID of the port */
-	/* The request "index"; it registers, or ends the registration. */
-	void (*fill)(struct registration *registration, unsigned index, bool registers,
-		     struct registration_request *request);
+	/*
+	 * The request "index", which registers, or ends the registration: sets the method, the
+	 * attribute, the component mask and datasz of *rpc. Returns the data.
+	 */
+	const void *(*fill)(struct registration *registration, unsigned index, bool registers,
+			    ib_rpc_t *rpc);
 	/* Takes the response to a request that has registered: 0 or a negative errno. */
 	int (*take)(struct registration *registration, unsigned index, const void *data,
 		    size_t size);

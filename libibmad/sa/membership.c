@@ -35,8 +35,8 @@ static struct mad_membership *membership_of(struct registration *registration)
 
 /* --- the requests ----------------------------------------------------------------- */
 
-static void membership_fill(struct registration *registration, unsigned index, bool registers,
-			    struct registration_request *request)
+static const void *membership_fill(struct registration *registration, unsigned index,
+				   bool registers, ib_rpc_t *rpc)
 {
 	struct mad_membership *membership = membership_of(registration);
 
@@ -44,34 +44,26 @@ static void membership_fill(struct registration *registration, unsigned index, b
 	/* a membership ends under the GID with which it began */
 	if (registers)
 		keeper_gid(registration->keeper, membership->request.portgid);
-	*request = (struct registration_request){
-		.method = registers ? IB_MAD_METHOD_SET : IB_MAD_METHOD_DELETE,
-		.attribute = IB_SA_ATTR_MCRECORD,
-		.mask = registers ? membership->mask : GROUP_AND_MEMBER,
-		.data = &membership->request,
-		.size = RECORD_SIZE,
-	};
-}
-
-static bool is_zero(const uint8_t mgid[16])
-{
-	static const uint8_t zero[16];
-
-	return !memcmp(mgid, zero, sizeof(zero));
+	rpc->method = registers ? IB_MAD_METHOD_SET : IB_MAD_METHOD_DELETE;
+	rpc->attr.id = IB_SA_ATTR_MCRECORD;
+	rpc->mask = registers ? membership->mask : GROUP_AND_MEMBER;
+	rpc->datasz = RECORD_SIZE;
+	return &membership->request;
 }
 
 static int membership_take(struct registration *registration, unsigned index, const void *data,
 			   size_t size)
 {
 	struct mad_membership *membership = membership_of(registration);
-	uint8_t *mgid = membership->request.mgid;
+	const struct umad_sa_mcmember_record *ours = &membership->request;
 
 	(void)index;
 	if (size < RECORD_SIZE)
 		return -EBADMSG;
-	if (is_zero(mgid)) /* the SA has chosen a group, which is joined from now on */
-		memcpy(mgid, data, sizeof(membership->request.mgid));
-	if (memcmp(mgid, data, sizeof(membership->request.mgid)) != 0)
+	/* an SA that has chosen a group joins the port to this group from now on */
+	if (bytes_are_zero(ours->mgid, sizeof(ours->mgid)))
+		memcpy(membership->request.mgid, data, sizeof(ours->mgid));
+	if (memcmp(ours->mgid, data, sizeof(ours->mgid)) != 0)
 		return -EBADMSG;
 	memcpy(&membership->granted, data, RECORD_SIZE);
 	return 0;
