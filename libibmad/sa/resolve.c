@@ -9,7 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 
-static int refuse(int error)
+static int refuse_address(int error)
 {
 	failure_refuse(0, error);
 	return -1;
@@ -31,29 +31,16 @@ EXPORT int ib_resolve_smlid_via(ib_portid_t *sm_id, int timeout,
 	uint32_t lid;
 
 	if (!sm_id)
-		return refuse(EINVAL);
+		return refuse_address(EINVAL);
 	memset(sm_id, 0, sizeof(*sm_id));
 	if (query_self(port_info, IB_ATTR_PORT_INFO, timeout, srcport))
 		return -1;
 	lid = mad_get_field(port_info, 0, IB_PORT_SMLID_F);
 	if (!IB_LID_VALID(lid))
-		return refuse(ENXIO);
+		return refuse_address(ENXIO);
 	sm_id->lid = (int)lid;
 	sm_id->sl = (uint8_t)mad_get_field(port_info, 0, IB_PORT_SMSL_F);
 	return 0;
-}
-
-/*
- * The address of the SM: sm_id, or *found if sm_id is NULL. If it has no LID, asks for the LID.
- */
-static ib_portid_t *resolve_sm(ib_portid_t *sm_id, ib_portid_t *found, int timeout,
-			       const struct ibmad_port *srcport)
-{
-	if (!sm_id)
-		sm_id = found;
-	if (!sm_id->lid && ib_resolve_smlid_via(sm_id, timeout, srcport))
-		return NULL;
-	return sm_id;
 }
 
 EXPORT int ib_resolve_gid_via(ib_portid_t *portid, ibmad_gid_t gid, ib_portid_t *sm_id,
@@ -63,9 +50,10 @@ EXPORT int ib_resolve_gid_via(ib_portid_t *portid, ibmad_gid_t gid, ib_portid_t 
 	ib_portid_t found = {0};
 
 	if (!portid || !gid)
-		return refuse(EINVAL);
-	sm_id = resolve_sm(sm_id, &found, timeout, srcport);
+		return refuse_address(EINVAL);
 	if (!sm_id)
+		sm_id = &found;
+	if (!sm_id->lid && ib_resolve_smlid_via(sm_id, timeout, srcport))
 		return -1;
 	/* the path from the GID to itself has its LID */
 	portid->lid = ib_path_query_via(srcport, gid, gid, sm_id, path);
@@ -80,9 +68,11 @@ EXPORT int ib_resolve_guid_via(ib_portid_t *portid, uint64_t *guid, ib_portid_t 
 	ib_portid_t found = {0};
 
 	if (!portid || !guid)
-		return refuse(EINVAL);
-	sm_id = resolve_sm(sm_id, &found, timeout, srcport);
-	if (!sm_id || query_self(node_info, IB_ATTR_NODE_INFO, timeout, srcport))
+		return refuse_address(EINVAL);
+	if (!sm_id)
+		sm_id = &found;
+	if ((!sm_id->lid && ib_resolve_smlid_via(sm_id, timeout, srcport)) ||
+	    query_self(node_info, IB_ATTR_NODE_INFO, timeout, srcport))
 		return -1;
 	mad_set_field64(self, 0, IB_GID_PREFIX_F, IB_DEFAULT_SUBN_PREFIX);
 	mad_set_field64(self, 0, IB_GID_GUID_F,
@@ -145,73 +135,53 @@ static uint64_t parse_number(const char *text, char **end)
 	return errno ? 0 : number;
 }
 
-static int resolve_lid(ib_portid_t *portid, const char *text)
-{
-	char *end;
-	uint64_t lid = parse_number(text, &end);
-
-	if (!IB_LID_VALID(lid) || *skip_blanks(end))
-		return refuse(EINVAL);
-	portid->lid = (int)lid;
-	return 0;
-}
-
-static int resolve_guid(ib_portid_t *portid, const char *text, ib_portid_t *sm_id,
-			const struct ibmad_port *srcport)
-{
-	char *end;
-	uint64_t guid = parse_number(text, &end);
-
-	if (!guid || *skip_blanks(end))
-		return refuse(EINVAL);
-	return ib_resolve_guid_via(portid, &guid, sm_id, 0, srcport);
-}
-
-static int resolve_gid(ib_portid_t *portid, const char *text, ib_portid_t *sm_id,
-		       const struct ibmad_port *srcport)
-{
-	ibmad_gid_t gid;
-
-	if (inet_pton(AF_INET6, text, gid) != 1)
-		return refuse(EINVAL);
-	return ib_resolve_gid_via(portid, gid, sm_id, 0, srcport);
-}
-
-/* Parses a LID, and the directed route from there on, with ',', ';' or a blank between them. */
-static int resolve_lid_and_route(ib_portid_t *portid, const char *text,
-				 const struct ibmad_port *srcport)
-{
-	ib_portid_t self = {0};
-	char *end;
-	uint64_t lid = parse_number(text, &end);
-
-	if (!IB_LID_VALID(lid) || (*end != ',' && *end != ';' && !isspace((unsigned char)*end)))
-		return refuse(EINVAL);
-	portid->lid = (int)lid;
-	/* the response returns to the LID where the route begins (IBA 14.2.2) */
-	if (ib_resolve_self_via(&self, NULL, NULL, srcport))
-		return -1;
-	return str2drpath(&portid->drpath, end + 1, self.lid, 0) < 0 ? refuse(EINVAL) : 0;
-}
-
 EXPORT int ib_resolve_portid_str_via(ib_portid_t *portid, char *addr_str, enum MAD_DEST dest,
 				     ib_portid_t *sm_id, const struct ibmad_port *srcport)
 {
+	ib_portid_t self = {0};
+	ibmad_gid_t gid;
+	uint64_t number;
+	char *end;
+
 	if (!portid || !addr_str)
-		return refuse(EINVAL);
+		return refuse_address(EINVAL);
 	memset(portid, 0, sizeof(*portid));
 	switch (dest) {
 	case IB_DEST_LID:
-		return resolve_lid(portid, addr_str);
+		number = parse_number(addr_str, &end);
+		if (!IB_LID_VALID(number) || *skip_blanks(end))
+			break;
+		portid->lid = (int)number;
+		return 0;
 	case IB_DEST_DRPATH:
-		return str2drpath(&portid->drpath, addr_str, 0, 0) < 0 ? refuse(EINVAL) : 0;
+		if (str2drpath(&portid->drpath, addr_str, 0, 0) < 0)
+			break;
+		return 0;
 	case IB_DEST_GUID:
-		return resolve_guid(portid, addr_str, sm_id, srcport);
+		number = parse_number(addr_str, &end);
+		if (!number || *skip_blanks(end))
+			break;
+		return ib_resolve_guid_via(portid, &number, sm_id, 0, srcport);
 	case IB_DEST_DRSLID:
-		return resolve_lid_and_route(portid, addr_str, srcport);
+		/* a LID, and the directed route from there on, with ',', ';' or a blank between
+		 */
+		number = parse_number(addr_str, &end);
+		if (!IB_LID_VALID(number) ||
+		    (*end != ',' && *end != ';' && !isspace((unsigned char)*end)))
+			break;
+		portid->lid = (int)number;
+		/* the response returns to the LID where the route begins (IBA 14.2.2) */
+		if (ib_resolve_self_via(&self, NULL, NULL, srcport))
+			return -1;
+		if (str2drpath(&portid->drpath, end + 1, self.lid, 0) < 0)
+			break;
+		return 0;
 	case IB_DEST_GID:
-		return resolve_gid(portid, addr_str, sm_id, srcport);
+		if (inet_pton(AF_INET6, addr_str, gid) != 1)
+			break;
+		return ib_resolve_gid_via(portid, gid, sm_id, 0, srcport);
+	default:
+		report("ib_resolve_portid_str_via", "%u is no kind of address", (unsigned)dest);
 	}
-	report("ib_resolve_portid_str_via", "%u is no kind of address", (unsigned)dest);
-	return refuse(EINVAL);
+	return refuse_address(EINVAL);
 }
