@@ -3,6 +3,7 @@
 /* The client of the SA: requests, tables, its address, cancelling; paths; addresses by text. */
 
 #include "arrivals.h"
+#include "sa_layouts.h"
 
 #include <infiniband/mad_errors.h>
 #include <infiniband/mad_link.h>
