@@ -23,16 +23,6 @@ static uint32_t get24(const uint8_t *at, int offset)
 	return (uint32_t)at[offset] << 16 | get16(at, offset + 1);
 }
 
-static void decode_capabilities(struct mad_notice *notice, const uint8_t *raw)
-{
-	notice->details = MAD_NOTICE_LID | MAD_NOTICE_CAPABILITIES;
-	notice->lid = get16(raw, 12);
-	notice->capability_mask = get32(raw, 16);
-	if (raw[15] & 1) /* OtherLocalChanges: the notice has the changes, too */
-		notice->changes = get16(raw, 20);
-	notice->capability_mask2 = get16(raw, 22);
-}
-
 static void decode_mkey(struct mad_notice *notice, const uint8_t *raw)
 {
 	notice->details = MAD_NOTICE_LID | MAD_NOTICE_KEY | MAD_NOTICE_REQUEST;
@@ -64,23 +54,6 @@ static void decode_packet(struct mad_notice *notice, const uint8_t *raw, const u
 	memcpy(notice->gid2, rest + 24, 16);
 }
 
-/* Traps 257 and 258: a P_Key or a Q_Key that the receiver does not have. */
-static void decode_key(struct mad_notice *notice, const uint8_t *raw)
-{
-	decode_packet(notice, raw, raw + 20);
-	notice->key = get32(raw, 16);
-}
-
-/* Trap 259: a P_Key that the switch's port does not have. */
-static void decode_switch_key(struct mad_notice *notice, const uint8_t *raw)
-{
-	decode_packet(notice, raw, raw + 18);
-	notice->details |= MAD_NOTICE_SWITCH | MAD_NOTICE_PORT_NUMBER;
-	notice->key = get16(raw, 16);
-	notice->switch_lid = get16(raw, 58);
-	notice->port = raw[60];
-}
-
 static void decode_details(struct mad_notice *notice, const uint8_t *raw)
 {
 	switch (notice->trap) {
@@ -103,7 +76,12 @@ static void decode_details(struct mad_notice *notice, const uint8_t *raw)
 		notice->port = raw[14];
 		break;
 	case 144:
-		decode_capabilities(notice, raw);
+		notice->details = MAD_NOTICE_LID | MAD_NOTICE_CAPABILITIES;
+		notice->lid = get16(raw, 12);
+		notice->capability_mask = get32(raw, 16);
+		if (raw[15] & 1) /* OtherLocalChanges: the notice has the changes, too */
+			notice->changes = get16(raw, 20);
+		notice->capability_mask2 = get16(raw, 22);
 		break;
 	case 145:
 		notice->details = MAD_NOTICE_LID | MAD_NOTICE_GUID;
@@ -115,29 +93,19 @@ static void decode_details(struct mad_notice *notice, const uint8_t *raw)
 		break;
 	case 257:
 	case 258:
-		decode_key(notice, raw);
+		/* a P_Key or a Q_Key that the receiver does not have */
+		decode_packet(notice, raw, raw + 20);
+		notice->key = get32(raw, 16);
 		break;
 	case 259:
-		decode_switch_key(notice, raw);
+		/* a P_Key that the switch's port does not have */
+		decode_packet(notice, raw, raw + 18);
+		notice->details |= MAD_NOTICE_SWITCH | MAD_NOTICE_PORT_NUMBER;
+		notice->key = get16(raw, 16);
+		notice->switch_lid = get16(raw, 58);
+		notice->port = raw[60];
 		break;
 	}
-}
-
-static void decode(const void *raw, size_t raw_size, struct mad_notice *notice)
-{
-	memcpy(notice->raw, raw,
-	       raw_size < sizeof(notice->raw) ? raw_size : sizeof(notice->raw));
-	notice->kind = MAD_NOTICE_TRAP;
-	notice->generic = (notice->raw[0] & GENERIC) != 0;
-	notice->type = notice->raw[0] & 0x7f;
-	notice->producer = get24(notice->raw, 1);
-	notice->trap = get16(notice->raw, 4);
-	notice->issuer_lid = get16(notice->raw, 6);
-	notice->toggle = notice->raw[8] >> 7;
-	notice->count = get16(notice->raw, 8) & 0x7fff;
-	memcpy(notice->issuer_gid, notice->raw + ISSUER_GID_OFFS, sizeof(notice->issuer_gid));
-	if (notice->generic)
-		decode_details(notice, notice->raw);
 }
 
 EXPORT int mad_notice_decode(const void *raw, size_t raw_size, struct mad_notice *notice,
@@ -147,8 +115,22 @@ EXPORT int mad_notice_decode(const void *raw, size_t raw_size, struct mad_notice
 
 	if (!raw || !notice)
 		return failure_of_call(0, -EINVAL);
-	if (raw_size >= NOTICE_SIZE)
-		decode(raw, raw_size, &decoded);
+	if (raw_size >= NOTICE_SIZE) {
+		memcpy(decoded.raw, raw,
+		       raw_size < sizeof(decoded.raw) ? raw_size : sizeof(decoded.raw));
+		decoded.kind = MAD_NOTICE_TRAP;
+		decoded.generic = (decoded.raw[0] & GENERIC) != 0;
+		decoded.type = decoded.raw[0] & 0x7f;
+		decoded.producer = get24(decoded.raw, 1);
+		decoded.trap = get16(decoded.raw, 4);
+		decoded.issuer_lid = get16(decoded.raw, 6);
+		decoded.toggle = decoded.raw[8] >> 7;
+		decoded.count = get16(decoded.raw, 8) & 0x7fff;
+		memcpy(decoded.issuer_gid, decoded.raw + ISSUER_GID_OFFS,
+		       sizeof(decoded.issuer_gid));
+		if (decoded.generic)
+			decode_details(&decoded, decoded.raw);
+	}
 	memset(notice, 0, size);
 	memcpy(notice, &decoded, size < sizeof(decoded) ? size : sizeof(decoded));
 	return raw_size < NOTICE_SIZE ? failure_of_call(0, -EBADMSG) : 0;

@@ -13,9 +13,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The size of a buffer for the longest text of a status. */
-#define STATUS_TEXT_MAX 256
-
 static void put_gid(struct text *text, const char *before, const uint8_t *gid)
 {
 	char buf[INET6_ADDRSTRLEN];
@@ -75,23 +72,33 @@ static void put_bad_key(struct text *text, const struct mad_notice *notice)
 	put_uint(text, ", SL ", notice->sl);
 }
 
-static void put_generic(struct text *text, const struct mad_notice *notice)
+static void put_trap(struct text *text, const struct mad_notice *notice)
 {
-	static const char *const groups[] = {"in service", "out of service",
-					     "multicast group created",
-					     "multicast group deleted"};
+	static const char *const groups[] = {" in service", " out of service",
+					     " multicast group created",
+					     " multicast group deleted"};
 	static const char *const links[] = {"link integrity threshold reached",
 					    "excessive buffer overruns",
 					    "flow control watchdog expired"};
+	/* bad keys have LIDs of their own in the text */
+	bool is_bad_key = notice->trap == 257 || notice->trap == 258;
 
+	if (!notice->generic) {
+		put_hex(text, "trap of vendor ", notice->producer, 6);
+		put_hex(text, ", device ", notice->trap, 4);
+		put_uint(text, ": type ", notice->type);
+		put_uint(text, " from LID ", notice->issuer_lid);
+		return;
+	}
+	put_uint(text, "trap ", notice->trap);
+	text_string(text, ": ");
 	if (notice->details & MAD_NOTICE_SWITCH)
 		put_uint(text, "switch LID ", notice->switch_lid);
-	else if (notice->details & MAD_NOTICE_LID && notice->trap != 257 && notice->trap != 258)
+	else if (notice->details & MAD_NOTICE_LID && !is_bad_key)
 		put_uint(text, "LID ", notice->lid);
 	if (notice->details & MAD_NOTICE_PORT_NUMBER)
 		put_uint(text, " port ", notice->port);
-	if (notice->details & (MAD_NOTICE_SWITCH | MAD_NOTICE_LID) && notice->trap != 257 &&
-	    notice->trap != 258)
+	if (notice->details & (MAD_NOTICE_SWITCH | MAD_NOTICE_LID) && !is_bad_key)
 		text_string(text, ": ");
 	switch (notice->trap) {
 	case 64:
@@ -99,7 +106,6 @@ static void put_generic(struct text *text, const struct mad_notice *notice)
 	case 66:
 	case 67:
 		put_gid(text, "GID ", notice->gid);
-		text_char(text, ' ');
 		text_string(text, groups[notice->trap - 64]);
 		break;
 	case 128:
@@ -131,20 +137,6 @@ static void put_generic(struct text *text, const struct mad_notice *notice)
 	}
 }
 
-static void put_trap(struct text *text, const struct mad_notice *notice)
-{
-	if (notice->generic) {
-		put_uint(text, "trap ", notice->trap);
-		text_string(text, ": ");
-		put_generic(text, notice);
-		return;
-	}
-	put_hex(text, "trap of vendor ", notice->producer, 6);
-	put_hex(text, ", device ", notice->trap, 4);
-	put_uint(text, ": type ", notice->type);
-	put_uint(text, " from LID ", notice->issuer_lid);
-}
-
 /* --- the port ------------------------------------------------------------------- */
 
 static const char *state_name(unsigned state)
@@ -154,20 +146,21 @@ static const char *state_name(unsigned state)
 	return state < sizeof(names) / sizeof(*names) ? names[state] : "unknown";
 }
 
-static void put_change(struct text *text, const char *name, uint64_t before, uint64_t after,
-		       bool hex)
+static void put_change(struct text *text, const char *name, uint64_t before, uint64_t after)
 {
 	if (before == after)
 		return;
-	text_string(text, " ");
-	text_string(text, name);
-	if (hex) {
-		put_hex(text, " ", before, 1);
-		put_hex(text, " to ", after, 1);
-	} else {
-		put_uint(text, " ", before);
-		put_uint(text, " to ", after);
-	}
+	put_uint(text, name, before);
+	put_uint(text, " to ", after);
+	text_char(text, ',');
+}
+
+static void put_hex_change(struct text *text, const char *name, uint64_t before, uint64_t after)
+{
+	if (before == after)
+		return;
+	put_hex(text, name, before, 1);
+	put_hex(text, " to ", after, 1);
 	text_char(text, ',');
 }
 
@@ -185,18 +178,17 @@ static void put_port(struct text *text, const struct mad_notice *notice)
 		text_string(text, state_name(after->state));
 		text_char(text, ',');
 	}
-	put_change(text, "physical state", before->physical_state, after->physical_state,
-		   false);
-	put_change(text, "LID", before->lid, after->lid, false);
-	put_change(text, "LMC", before->lmc, after->lmc, false);
-	put_change(text, "SM LID", before->sm_lid, after->sm_lid, false);
-	put_change(text, "SM SL", before->sm_sl, after->sm_sl, false);
-	put_change(text, "GID prefix", before->gid_prefix, after->gid_prefix, true);
-	put_change(text, "capability mask", before->capability_mask, after->capability_mask,
-		   true);
-	put_change(text, "MTU", before->mtu, after->mtu, false);
-	put_change(text, "width", before->width, after->width, false);
-	put_change(text, "speed", before->speed, after->speed, false);
+	put_change(text, " physical state ", before->physical_state, after->physical_state);
+	put_change(text, " LID ", before->lid, after->lid);
+	put_change(text, " LMC ", before->lmc, after->lmc);
+	put_change(text, " SM LID ", before->sm_lid, after->sm_lid);
+	put_change(text, " SM SL ", before->sm_sl, after->sm_sl);
+	put_hex_change(text, " GID prefix ", before->gid_prefix, after->gid_prefix);
+	put_hex_change(text, " capability mask ", before->capability_mask,
+		       after->capability_mask);
+	put_change(text, " MTU ", before->mtu, after->mtu);
+	put_change(text, " width ", before->width, after->width);
+	put_change(text, " speed ", before->speed, after->speed);
 	/* the byte before the changes may be one before the buffer */
 	if (text->at > changes && text->at[-1] == ',')
 		text->at--;
@@ -206,7 +198,7 @@ static void put_port(struct text *text, const struct mad_notice *notice)
 
 static void put_result(struct text *text, const struct mad_notice *notice, const char *good)
 {
-	char status[STATUS_TEXT_MAX];
+	char status[256];
 
 	if (!notice->error) {
 		text_string(text, good);
@@ -222,29 +214,10 @@ static void put_result(struct text *text, const struct mad_notice *notice, const
 	}
 }
 
-/* The time for which reports may have been lost. */
-static void put_gap(struct text *text, const struct mad_notice *notice)
-{
-	uint64_t tenths = (notice->gap_end_us - notice->gap_begin_us + 99999) / 100000;
-
-	if (notice->error || !notice->gap_end_us)
-		return;
-	put_uint(text, "; reports of the last ", tenths / 10);
-	put_uint(text, ".", tenths % 10);
-	text_string(text, " s may be lost");
-}
-
-static void put_end(struct text *text, const struct mad_notice *notice)
-{
-	text_string(text, "end: ");
-	put_result(text, notice,
-		   notice->status ? "the SA did not have the subscription any more"
-				  : "the subscription is undone");
-}
-
 EXPORT char *mad_notice_text(const struct mad_notice *notice, char *buf, size_t size)
 {
 	struct text text = text_begin(buf, size > INT_MAX ? INT_MAX : (int)size);
+	uint64_t tenths;
 
 	if (!notice) {
 		text_end(&text);
@@ -260,10 +233,18 @@ EXPORT char *mad_notice_text(const struct mad_notice *notice, char *buf, size_t 
 	case MAD_NOTICE_SUBSCRIPTION:
 		text_string(&text, "subscription: ");
 		put_result(&text, notice, "accepted");
-		put_gap(&text, notice);
+		if (notice->error || !notice->gap_end_us)
+			break;
+		tenths = (notice->gap_end_us - notice->gap_begin_us + 99999) / 100000;
+		put_uint(&text, "; reports of the last ", tenths / 10);
+		put_uint(&text, ".", tenths % 10);
+		text_string(&text, " s may be lost");
 		break;
 	case MAD_NOTICE_END:
-		put_end(&text, notice);
+		text_string(&text, "end: ");
+		put_result(&text, notice,
+			   notice->status ? "the SA did not have the subscription any more"
+					  : "the subscription is undone");
 		break;
 	}
 	text_end(&text);
