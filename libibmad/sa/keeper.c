@@ -15,8 +15,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* The timeout of an attempt to read the port or the SA's records. A later response completes
- * the request, too. */
+/* Of an attempt to read the port or the SA's records; a later response completes it, too. */
 #define TIMEOUT_MS   1000
 /* The interval after a round that failed; it doubles after each further failure. */
 #define RETRY_MIN_MS 1000
@@ -363,11 +362,6 @@ static void port_info_came(struct mad_async *engine, const struct mad_reply *rep
 
 /* --- the check: does the SA still have the registrations? ------------------------- */
 
-/*
- * The SA has MCMemberRecords (IBA 15.2.5.17) and InformInfoRecords (15.2.5.12) of the local
- * port. They are requested in turn.
- */
-
 /* Whether the SA should have the registration. */
 static bool is_expected(const struct registration *registration)
 {
@@ -391,43 +385,10 @@ static bool is_in_table(struct registration *registration, const struct mad_sa_t
 	return true;
 }
 
-/* failure: of a response with an error. */
-static void take_check(struct sa_keeper *keeper, struct registration *registration,
-		       const struct mad_sa_response *response,
-		       const struct mad_failure *failure)
-{
-	const struct mad_failure none = failure_of_none(0);
-	bool same_kind = registration->ops->kind == keeper->check_kind;
-
-	if (response->error == -ETIMEDOUT) {
-		registration->missed = 0; /* the SA may be restarted, and forget it for that */
-		registration_tell(registration, failure, false);
-	} else if (!same_kind || response->error == -ENOMEM ||
-		   response->status == IB_MAD_STS_BUSY) {
-		return;
-	} else if (!response->error && registration->certain &&
-		   is_in_table(registration, response->table)) {
-		/* (before the first response to a Set, the SA may not have granted all) */
-		registration->missed = 0;
-		registration->renew_at = NEVER;
-		registration->retry_ms = 0;
-		registration_tell(registration, &none, false);
-		registration->certain = keeper->check_begin;
-	} else if (!response->error && registration->missed < MISSED_MOST) {
-		registration->missed++;
-		registration_renew(registration);
-		keeper->check_at = clock_us() + SUSPICION_US;
-	} else if (!registration->told_error && registration->renew_at == NEVER) {
-		/* the SA does not tell whether it has the registration */
-		registration->blind = true;
-		registration->renew_at = registration->certain + BLIND_US;
-	}
-}
-
 static void check_came(struct mad_async *engine, const struct mad_sa_response *response,
 		       void *arg)
 {
-	const struct mad_failure failure = *mad_last_failure();
+	const struct mad_failure failure = *mad_last_failure(), none = failure_of_none(0);
 	struct sa_keeper *keeper = arg;
 
 	(void)engine;
@@ -435,15 +396,42 @@ static void check_came(struct mad_async *engine, const struct mad_sa_response *r
 	list_for_each (entry, &keeper->registrations) {
 		struct registration *registration = registration_of(entry);
 
-		if (registration->in_check && is_expected(registration) &&
-		    response->error != -ECANCELED)
-			take_check(keeper, registration, response, &failure);
+		if (!registration->in_check || !is_expected(registration) ||
+		    response->error == -ECANCELED)
+			continue;
+		if (response->error == -ETIMEDOUT) {
+			registration->missed =
+				0; /* the SA may restart, and forget it for that */
+			registration_tell(registration, &failure, false);
+		} else if (registration->ops->kind != keeper->check_kind ||
+			   response->error == -ENOMEM || response->status == IB_MAD_STS_BUSY) {
+			continue;
+		} else if (!response->error && registration->certain &&
+			   is_in_table(registration, response->table)) {
+			/* (before a first response to the Set, not all may be granted) */
+			registration->missed = 0;
+			registration->renew_at = NEVER;
+			registration->retry_ms = 0;
+			registration_tell(registration, &none, false);
+			registration->certain = keeper->check_begin;
+		} else if (!response->error && registration->missed < MISSED_MOST) {
+			registration->missed++;
+			registration_renew(registration);
+			keeper->check_at = clock_us() + SUSPICION_US;
+		} else if (!registration->told_error && registration->renew_at == NEVER) {
+			/* the SA does not tell whether it has the registration */
+			registration->blind = true;
+			registration->renew_at = registration->certain + BLIND_US;
+		}
 	}
 	mad_sa_table_free(response->table);
 	keeper_set_timer(keeper, 0);
 }
 
-/* Requests a table of the SA's records, if there is a registration to check. */
+/*
+ * Requests the SA's records of the local port, if there is a registration to check:
+ * MCMemberRecords (IBA 15.2.5.17) and InformInfoRecords (15.2.5.12) in turn.
+ */
 static void start_check(struct sa_keeper *keeper, int64_t now)
 {
 	const ib_portid_t sa = {.lid = (int)keeper->port.sm_lid,
