@@ -157,7 +157,8 @@ struct ibmad_port {
 	unsigned lmc;        /* of the local port, valid until lmc_until */
 	int64_t lmc_until;
 	unsigned traced_sizes[FLOW_WINDOWS]; /* of the windows, as last traced */
-	_Atomic uint64_t sa_address;         /* see sa/sa_request.c */
+	ib_portid_t sa;                      /* the address of the SA; lid 0: not known */
+	int64_t sa_read_at;                  /* when it was read */
 };
 
 static inline void port_lock(struct ibmad_port *port)

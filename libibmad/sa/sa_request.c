@@ -25,6 +25,7 @@
 #define SA_NO_RECORDS (UMAD_SA_STATUS_NO_RECORDS << 8)
 /* The maximum number of times that a request is sent to a new address of the SA. */
 #define MOVES_MOST    3
+#define TRUSTED_US    1000000
 
 /* What a request waits for. */
 enum sa_phase {
@@ -141,47 +142,10 @@ static int refuse_query(const struct mad_sa_query *query, int error)
 
 /* --- the address of the SA --------------------------------------------------------- */
 
-#define TRUSTED_MS 1000
-
-/* One number has all parts, so that threads and children of fork() read them together. */
-#define LID_BITS  16
-#define SL_BITS   8
-#define TIME_MASK ((UINT64_C(1) << (64 - LID_BITS - SL_BITS)) - 1)
-
-/* Not 0, which the clock has when a machine starts. */
-static uint64_t now_ms(void)
+/* Whether it was read within the last second; the lock is held. */
+static bool address_is_known(const struct ibmad_port *port)
 {
-	return ((uint64_t)clock_us() / 1000 + TRUSTED_MS + 1) & TIME_MASK;
-}
-
-static void set_address(ib_portid_t *sa, uint64_t lid, uint64_t sl)
-{
-	*sa = (ib_portid_t){.lid = (int)lid, .sl = (uint8_t)sl};
-	address_qp1(sa);
-}
-
-/* The address, if it was read within the last second; false otherwise. */
-static bool address_is_known(const struct ibmad_port *port, ib_portid_t *sa)
-{
-	uint64_t address = port->sa_address;
-
-	if (((now_ms() - (address >> (LID_BITS + SL_BITS))) & TIME_MASK) > TRUSTED_MS)
-		return false;
-	set_address(sa, address & 0xffff, address >> LID_BITS & 0xff);
-	return true;
-}
-
-/* Reads the address from a PortInfo, and stores it. 0, or -ENXIO if it has no valid LID. */
-static int learn_address(struct ibmad_port *port, const uint8_t *port_info, ib_portid_t *sa)
-{
-	uint64_t lid = mad_read_field(port_info, 0, IB_PORT_SMLID_F);
-	uint64_t sl = mad_read_field(port_info, 0, IB_PORT_SMSL_F);
-
-	if (!IB_LID_VALID(lid))
-		return -ENXIO;
-	port->sa_address = now_ms() << (LID_BITS + SL_BITS) | sl << LID_BITS | lid;
-	set_address(sa, lid, sl);
-	return 0;
+	return port->sa.lid && clock_us() - port->sa_read_at <= TRUSTED_US;
 }
 
 /*
@@ -283,10 +247,13 @@ static int wait_for_port_unlocking(struct sa_request *request)
 /* Sends a request, or makes it wait for the local port. */
 static int start_request_unlocking(struct sa_request *request)
 {
-	if (request->phase == NEEDS_PORT &&
-	    (request->sa_is_given || address_is_known(request->engine->port, &request->sa)))
-		return send_request_unlocking(request);
-	return wait_for_port_unlocking(request);
+	const struct ibmad_port *port = request->engine->port;
+
+	if (request->phase == NEEDS_GUID || (!request->sa_is_given && !address_is_known(port)))
+		return wait_for_port_unlocking(request);
+	if (!request->sa_is_given)
+		request->sa = port->sa;
+	return send_request_unlocking(request);
 }
 
 /* --- responses of the SA ------------------------------------------------------------ */
@@ -330,14 +297,15 @@ static void request_came(struct mad_async *engine, const struct mad_reply *reply
 /* The PortInfo, as far as requests need it. */
 struct local_port {
 	int error; /* of the reading, or 0 */
-	int no_sa; /* 0, or the error for requests that need the address */
-	ib_portid_t sa;
+	int no_sa; /* 0, or the error for requests that need the address of the SA */
 	uint64_t gid_prefix;
 };
 
 /* Returns 0, or the error of the completion. The request is in no list. */
 static int continue_unlocking(struct sa_request *request, const struct local_port *port)
 {
+	const ib_portid_t *sa = &request->engine->port->sa;
+
 	if (request->operation.cancelled)
 		return -ECANCELED;
 	/* the reading was cancelled with other requests, or began before this one needed it */
@@ -348,9 +316,9 @@ static int continue_unlocking(struct sa_request *request, const struct local_por
 	if (!request->sa_is_given) {
 		if (port->no_sa)
 			return port->no_sa;
-		if (request->failure.error && request->sa.lid == port->sa.lid)
+		if (request->failure.error && request->sa.lid == sa->lid)
 			return request->failure.error;
-		request->sa = port->sa;
+		request->sa = *sa;
 	}
 	if (request->gid)
 		mad_set_field64(request->gid, 0, IB_GID_PREFIX_F, port->gid_prefix);
@@ -422,31 +390,34 @@ static void node_info_came(struct mad_async *engine, const struct mad_reply *rep
 		continue_all(engine, reply, &port);
 }
 
-/* Cancels the requests to the previous address before they time out, to send them again. */
-static void move_requests(struct mad_async *engine, const ib_portid_t *sa)
-{
-	int cancel_state = engine_enter_again(engine);
-
-	list_for_each (entry, &engine->sa->in_flight) {
-		struct sa_request *request = list_entry(entry, struct sa_request, all);
-
-		if (request->moves_left && !request->operation.cancelled &&
-		    request->sa.lid != sa->lid && !engine_cancel(engine, request->id))
-			request->phase = MOVING;
-	}
-	engine_leave(engine, cancel_state);
-}
-
 static void port_info_came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
 	struct local_port port = {.error = error_of_smp(reply)};
+	ib_portid_t sa = {0};
+	int cancel_state;
 
 	(void)arg;
 	if (!port.error) {
 		port.gid_prefix = mad_read_field(reply->data, 0, IB_PORT_GID_PREFIX_F);
-		port.no_sa = learn_address(engine->port, reply->data, &port.sa);
-		if (!port.no_sa)
-			move_requests(engine, &port.sa);
+		sa.lid = (int)mad_read_field(reply->data, 0, IB_PORT_SMLID_F);
+		sa.sl = (uint8_t)mad_read_field(reply->data, 0, IB_PORT_SMSL_F);
+		if (!IB_LID_VALID(sa.lid))
+			port.no_sa = -ENXIO;
+	}
+	if (!port.error && !port.no_sa) {
+		address_qp1(&sa);
+		cancel_state = engine_enter_again(engine);
+		engine->port->sa = sa;
+		engine->port->sa_read_at = clock_us();
+		/* cancels requests to the previous address before they time out */
+		list_for_each (entry, &engine->sa->in_flight) {
+			struct sa_request *request = list_entry(entry, struct sa_request, all);
+
+			if (request->moves_left && !request->operation.cancelled &&
+			    request->sa.lid != sa.lid && !engine_cancel(engine, request->id))
+				request->phase = MOVING;
+		}
+		engine_leave(engine, cancel_state);
 	}
 	continue_all(engine, reply, &port);
 }
