@@ -250,7 +250,6 @@ static void cancel_reading(struct engine_operation *operation)
 		list_entry(operation, struct engine_reading, operation);
 	struct inquiry *inquiry = pending->inquiry;
 	uint64_t id = inquiry ? inquiry->id : pending->id;
-	int cancel_state;
 
 	if (inquiry) {
 		list_remove(&pending->waiting);
@@ -258,9 +257,9 @@ static void cancel_reading(struct engine_operation *operation)
 			end_inquiry(inquiry);
 	}
 	if (!inquiry || list_is_empty(&inquiry->waiting)) {
-		cancel_state = engine_enter_again(pending->engine);
+		engine_enter_again(pending->engine);
 		engine_cancel(pending->engine, id);
-		engine_leave(pending->engine, cancel_state);
+		engine_leave(pending->engine);
 	}
 	if (inquiry)
 		finish_reading(pending, -ECANCELED);
@@ -288,7 +287,7 @@ EXPORT int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport
 			       mad_counters_fn *callback, void *arg, uint64_t *id)
 {
 	struct engine_reading *pending;
-	int error, cancel_state;
+	int error;
 
 	if (!async || !callback || !reading_is_valid(dport, port_number, options))
 		return counters_fail(-EINVAL);
@@ -302,10 +301,10 @@ EXPORT int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport
 	pending->arg = arg;
 	reading_init(&pending->reading, port_number, options, false);
 	node_hold(pending->reading.options.node);
-	error = engine_enter(async, &cancel_state);
+	error = engine_enter(async);
 	if (!error) {
 		error = begin_on_engine_unlocking(pending, id);
-		engine_leave(async, cancel_state);
+		engine_leave(async);
 	}
 	if (error)
 		free_engine_reading(pending);

@@ -85,15 +85,13 @@ static void complete_reading(struct fabric_reading *reading)
 /* Ends the reading with an error: cancels its requests. */
 static void end_reading(struct fabric_reading *reading, int error)
 {
-	int cancel_state;
-
 	if (reading->error)
 		return;
 	reading->error = error;
-	cancel_state = engine_enter_again(reading->async);
+	engine_enter_again(reading->async);
 	for (unsigned i = 0; i < reading->walk_count; i++)
 		engine_cancel(reading->async, reading->walks[i].id);
-	engine_leave(reading->async, cancel_state);
+	engine_leave(reading->async);
 }
 
 static void limit_reached(struct limits *limits, int error)
@@ -342,7 +340,7 @@ static int begin_reading(struct mad_async *async, struct mad_fabric_counters *sh
 	struct fabric_counters *counters = fabric_counters_of(shown);
 	const struct handle *handle;
 	struct fabric_reading *reading;
-	int error, cancel_state;
+	int error;
 	size_t walks;
 
 	if (!async || !counters || !done || (options && !are_options(options)))
@@ -368,7 +366,7 @@ static int begin_reading(struct mad_async *async, struct mad_fabric_counters *sh
 		reading->walks[i].reading = reading;
 
 	handle = &async->port->handle;
-	error = engine_enter(async, &cancel_state);
+	error = engine_enter(async);
 	if (error)
 		goto out;
 	if (handle_agent(handle, IB_PERFORMANCE_CLASS) < 0 ||
@@ -387,7 +385,7 @@ static int begin_reading(struct mad_async *async, struct mad_fabric_counters *sh
 			     reading->options.cancel, reading->options.m_key);
 		operation_later(async, &reading->operation, begin_walks);
 	}
-	engine_leave(async, cancel_state);
+	engine_leave(async);
 out:
 	if (error)
 		free(reading);

@@ -65,9 +65,9 @@ void engine_wake(struct mad_async *engine)
 
 /* --- entering and leaving ------------------------------------------------------- */
 
-int engine_enter(struct mad_async *engine, int *cancel_state)
+int engine_enter(struct mad_async *engine)
 {
-	int ret = engine ? port_enter(engine->port, cancel_state) : -EINVAL;
+	int ret = engine ? port_enter(engine->port) : -EINVAL;
 
 	if (ret)
 		return ret;
@@ -84,23 +84,20 @@ int engine_enter(struct mad_async *engine, int *cancel_state)
 	return 0;
 }
 
-int engine_enter_again(struct mad_async *engine)
+void engine_enter_again(struct mad_async *engine)
 {
-	int cancel_state;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	call_begin();
 	port_lock(engine->port);
 	engine->port->users++;
 	engine->users++;
-	return cancel_state;
 }
 
-void engine_leave(struct mad_async *engine, int cancel_state)
+void engine_leave(struct mad_async *engine)
 {
 	engine->users--;
 	if (engine->ending)
 		pthread_cond_broadcast(&engine->changed);
-	port_leave(engine->port, cancel_state);
+	port_leave(engine->port);
 }
 
 /* The lock is released, because a log hook may call the library. */
@@ -184,20 +181,22 @@ void operation_later(struct mad_async *engine, struct engine_operation *operatio
 
 bool engine_operation_end(struct mad_async *engine, struct engine_operation *operation)
 {
-	int cancel_state = engine_enter_again(engine);
-	bool cancelled = operation_end(engine, operation);
+	bool cancelled;
 
-	engine_leave(engine, cancel_state);
+	engine_enter_again(engine);
+	cancelled = operation_end(engine, operation);
+	engine_leave(engine);
 	return cancelled;
 }
 
 bool engine_operation_is_cancelled(struct mad_async *engine,
 				   const struct engine_operation *operation)
 {
-	int cancel_state = engine_enter_again(engine);
-	bool cancelled = operation->cancelled;
+	bool cancelled;
 
-	engine_leave(engine, cancel_state);
+	engine_enter_again(engine);
+	cancelled = operation->cancelled;
+	engine_leave(engine);
 	return cancelled;
 }
 
@@ -282,11 +281,11 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 			    const ib_portid_t *dport, const void *payload, size_t size,
 			    mad_async_fn *callback, void *arg, uint64_t *id)
 {
-	int cancel_state, ret;
+	int ret;
 
 	if (!async || !rpc || !dport || !callback)
 		return failure_of_call(rpc ? rpc->mgtclass : 0, -EINVAL);
-	ret = engine_enter(async, &cancel_state);
+	ret = engine_enter(async);
 	if (ret)
 		return failure_of_call(rpc->mgtclass, ret);
 	ret = submit_request_unlocking(async, CALL_ASYNC_SUBMIT, rpc, dport, payload, size,
@@ -298,7 +297,7 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 		report_not_made("mad_async_submit", -ret);
 		port_lock(async->port);
 	}
-	engine_leave(async, cancel_state);
+	engine_leave(async);
 	return failure_of_call(rpc->mgtclass, ret);
 }
 
@@ -366,13 +365,13 @@ EXPORT int mad_async_get(struct mad_async *async, const ib_portid_t *dport, unsi
 
 EXPORT int mad_async_cancel(struct mad_async *async, uint64_t id)
 {
-	int cancel_state, ret;
+	int ret;
 
-	ret = engine_enter(async, &cancel_state);
+	ret = engine_enter(async);
 	if (ret)
 		return failure_of_call(0, ret);
 	ret = engine_cancel(async, id);
-	engine_leave(async, cancel_state);
+	engine_leave(async);
 	return failure_of_call(0, ret);
 }
 
@@ -423,9 +422,9 @@ static int64_t next_tick(const struct limits *limits, int64_t now)
 static void check_limits(struct engine_timer *timer)
 {
 	struct limits *limits = list_entry(timer, struct limits, timer);
-	int cancel_state = engine_enter_again(limits->engine);
 	int64_t now = clock_us();
 
+	engine_enter_again(limits->engine);
 	if (!limits->error && cancel_is_set(limits->cancel))
 		limits->error = -ECANCELED;
 	else if (!limits->error && now >= limits->end)
@@ -439,7 +438,7 @@ static void check_limits(struct engine_timer *timer)
 					   limits->m_key, 0, local_port_was_read, limits,
 					   &limits->read_id);
 	}
-	engine_leave(limits->engine, cancel_state);
+	engine_leave(limits->engine);
 	if (limits->error)
 		limits->reached(limits, limits->error);
 	else if (limits->tick)
@@ -467,15 +466,16 @@ void limits_begin(struct limits *limits, struct mad_async *engine, unsigned time
 void limits_end(struct limits *limits)
 {
 	struct mad_async *engine = limits->engine;
-	int cancel_state = engine_enter_again(engine);
-	struct request *request = pool_find(&engine->pool, limits->read_id);
+	struct request *request;
 
+	engine_enter_again(engine);
+	request = pool_find(&engine->pool, limits->read_id);
 	list_remove(&limits->timer.all);
 	if (request) {
 		request->arg = NULL;
 		cancel_request(engine, request);
 	}
-	engine_leave(engine, cancel_state);
+	engine_leave(engine);
 }
 
 int limits_ends_all(int error)
@@ -490,10 +490,10 @@ int limits_ends_all(int error)
 EXPORT struct mad_async *mad_async_create(struct ibmad_port *port)
 {
 	struct mad_async *engine;
-	int cancel_state, error;
+	int error;
 	struct list *retired;
 
-	error = port ? port_enter(port, &cancel_state) : -EINVAL;
+	error = port ? port_enter(port) : -EINVAL;
 	if (error) {
 		failure_refuse_call(MAD_FAILURE_OTHER, 0, -error);
 		return NULL;
@@ -525,7 +525,7 @@ EXPORT struct mad_async *mad_async_create(struct ibmad_port *port)
 		alarm_init(&engine->alarm);
 		list_add_last(&port->engines, &engine->all);
 	}
-	port_leave(port, cancel_state);
+	port_leave(port);
 	if (!engine)
 		failure_refuse_call(MAD_FAILURE_OTHER, 0, ENOMEM);
 	return engine;
@@ -555,14 +555,13 @@ EXPORT void mad_async_free(struct mad_async *async)
 {
 	struct ibmad_port *port;
 	struct list *first;
-	int cancel_state;
 
-	if (engine_enter(async, &cancel_state))
+	if (engine_enter(async))
 		return;
 	port = async->port;
 	/* after a fork in a callback, the child runs the callback, but no thread processes */
 	if (engine_is_processor(async) || (async->thread == ENGINE_FREE && async->calling)) {
-		engine_leave(async, cancel_state); /* a callback still needs the engine */
+		engine_leave(async); /* a callback still needs the engine */
 		return;
 	}
 	finish_engine_unlocking(async);
@@ -582,7 +581,7 @@ EXPORT void mad_async_free(struct mad_async *async)
 	free(async->sa);
 	list_move_last(&port->retired, &async->all);
 	/* requests of other engines may have a place now: port_leave() tells others */
-	port_leave(port, cancel_state);
+	port_leave(port);
 }
 
 /* --- statistics ----------------------------------------------------------------- */
@@ -607,11 +606,11 @@ EXPORT int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *
 {
 	const struct flow_window *windows;
 	struct mad_async_stats now;
-	int cancel_state, ret;
+	int ret;
 
 	if (!async || !stats)
 		return failure_of_call(0, -EINVAL);
-	ret = engine_enter(async, &cancel_state);
+	ret = engine_enter(async);
 	if (ret)
 		return failure_of_call(0, ret);
 	windows = async->port->requests.flow.windows;
@@ -624,7 +623,7 @@ EXPORT int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *
 		now.rtt_mean_us = (uint32_t)(async->rtt_sum_us / async->rtt_count);
 	fill_flow(&now.smp, &windows[MAD_WINDOW_SMP]);
 	fill_flow(&now.gmp, &windows[MAD_WINDOW_GMP]);
-	engine_leave(async, cancel_state);
+	engine_leave(async);
 	memset(stats, 0, size);
 	memcpy(stats, &now, size < sizeof(now) ? size : sizeof(now));
 	return 0;

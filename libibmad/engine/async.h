@@ -139,10 +139,10 @@ bool engine_has_work(const struct mad_async *engine);
 void engine_wake(struct mad_async *engine);
 
 /* As port_enter() and port_leave(); NULL: -EINVAL. The engine is not freed in between. */
-int engine_enter(struct mad_async *engine, int *cancel_state);
-/* The same in a callback, which cannot fail. Returns cancel_state for engine_leave(). */
-int engine_enter_again(struct mad_async *engine);
-void engine_leave(struct mad_async *engine, int cancel_state);
+int engine_enter(struct mad_async *engine);
+/* The same in a callback, which cannot fail. */
+void engine_enter_again(struct mad_async *engine);
+void engine_leave(struct mad_async *engine);
 
 /* All below: the lock is held. */
 

@@ -93,9 +93,9 @@ void alarm_set(struct alarm *alarm, bool work, int64_t next)
 EXPORT int mad_async_poll_fd(struct mad_async *async)
 {
 	struct ibmad_port *port;
-	int cancel_state, fd;
+	int fd;
 
-	fd = engine_enter(async, &cancel_state);
+	fd = engine_enter(async);
 	if (fd)
 		return failure_of_call(0, fd);
 	port = async->port;
@@ -110,7 +110,7 @@ EXPORT int mad_async_poll_fd(struct mad_async *async)
 	}
 	if (fd >= 0 && port->has_descriptor && !port->error && !port->blocked_until)
 		alarm_watch(&async->alarm, port->handle.fd, true);
-	engine_leave(async, cancel_state);
+	engine_leave(async);
 	return failure_of_call(0, fd);
 }
 
@@ -264,9 +264,9 @@ void engine_end_processing(struct mad_async *engine)
 
 EXPORT int mad_async_process(struct mad_async *async)
 {
-	int cancel_state, count = 0, ret;
+	int count = 0, ret;
 
-	ret = engine_enter(async, &cancel_state);
+	ret = engine_enter(async);
 	if (ret)
 		return failure_of_call(0, ret);
 	if (async->ending) {
@@ -284,7 +284,7 @@ EXPORT int mad_async_process(struct mad_async *async)
 	}
 	if (!count && async->port->error && engine_is_idle(async))
 		count = -async->port->error;
-	engine_leave(async, cancel_state);
+	engine_leave(async);
 	return failure_of_call(0, count);
 }
 
@@ -347,13 +347,13 @@ static int wait_for_engine_unlocking(struct mad_async *engine, int64_t end)
 EXPORT int mad_async_wait(struct mad_async *async, int timeout_ms)
 {
 	int64_t end = timeout_ms < 0 ? NEVER : clock_us() + timeout_ms * INT64_C(1000);
-	int cancel_state, ret;
+	int ret;
 
-	ret = engine_enter(async, &cancel_state);
+	ret = engine_enter(async);
 	if (ret)
 		return failure_of_call(0, ret);
 	ret = engine_is_processor(async) ? -EDEADLK : wait_for_engine_unlocking(async, end);
-	engine_leave(async, cancel_state);
+	engine_leave(async);
 	return failure_of_call(0, ret);
 }
 

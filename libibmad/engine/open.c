@@ -166,13 +166,12 @@ static struct ibmad_port *port_open(const char *call, report_fn *tell, const cha
 				    int portnum, bool smi, const int *classes, int count)
 {
 	struct ibmad_port *port;
-	int cancel_state;
 
 	if (count < 0 || (count && !classes))
 		return not_opened(EINVAL);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	call_begin();
 	port = open_uncancelled(call, tell, ca_name, portnum, smi, classes, count);
-	pthread_setcancelstate(cancel_state, NULL);
+	call_end();
 	return port;
 }
 
@@ -207,12 +206,11 @@ EXPORT int mad_port_open(const char *ca_name, int portnum, struct ibmad_port **p
 /* In a child of fork(), a port that is lost keeps its memory: its lists may be half changed. */
 EXPORT void mad_rpc_close_port(struct ibmad_port *srcport)
 {
-	int cancel_state;
 	bool inherited;
 
 	if (!srcport)
 		return;
-	if (port_enter(srcport, &cancel_state)) {
+	if (port_enter(srcport)) {
 		umad_close_port(srcport->handle.fd);
 		return;
 	}
@@ -228,7 +226,7 @@ EXPORT void mad_rpc_close_port(struct ibmad_port *srcport)
 	umad_close_port(srcport->handle.fd);
 	srcport->state = PORT_CLOSED;
 	srcport->users++;
-	port_leave(srcport, cancel_state);
+	port_leave(srcport);
 }
 
 /* --- a pair of ports ------------------------------------------------------------ */
@@ -456,42 +454,38 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, unlock_in_child);
 }
 
-/* Returns the state of cancellation for unlock_gate(). */
-static int lock_gate(void)
+static void lock_gate(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	int cancel_state;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	call_begin();
 	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&gate.mutex);
 	while (gate.locked)
 		pthread_cond_wait(&gate.unlocked, &gate.mutex);
 	gate.locked = true;
 	pthread_mutex_unlock(&gate.mutex);
-	return cancel_state;
+	call_end();
 }
 
-static void unlock_gate(int cancel_state)
+static void unlock_gate(void)
 {
+	call_begin();
 	pthread_mutex_lock(&gate.mutex);
 	gate.locked = false;
 	pthread_cond_signal(&gate.unlocked);
 	pthread_mutex_unlock(&gate.mutex);
-	pthread_setcancelstate(cancel_state, NULL);
+	call_end();
 }
 
 EXPORT void madrpc_lock(void)
 {
-	pthread_setcancelstate(lock_gate(), NULL);
+	lock_gate();
 }
 
 EXPORT void madrpc_unlock(void)
 {
-	int cancel_state;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	unlock_gate(cancel_state);
+	unlock_gate();
 }
 
 /* --- management classes --------------------------------------------------------- */
@@ -516,30 +510,39 @@ EXPORT uint8_t *sa_call(void *rcvbuf, ib_portid_t *portid, ib_sa_call_t *sa, uns
 EXPORT uint8_t *safe_smp_query(void *rcvbuf, ib_portid_t *portid, unsigned attrid, unsigned mod,
 			       unsigned timeout)
 {
-	int cancel_state = lock_gate();
-	uint8_t *response = smp_query_via(rcvbuf, portid, attrid, mod, timeout, process_port);
+	uint8_t *response;
 
-	unlock_gate(cancel_state);
+	call_begin();
+	lock_gate();
+	response = smp_query_via(rcvbuf, portid, attrid, mod, timeout, process_port);
+	unlock_gate();
+	call_end();
 	return response;
 }
 
 EXPORT uint8_t *safe_smp_set(void *rcvbuf, ib_portid_t *portid, unsigned attrid, unsigned mod,
 			     unsigned timeout)
 {
-	int cancel_state = lock_gate();
-	uint8_t *response = smp_set_via(rcvbuf, portid, attrid, mod, timeout, process_port);
+	uint8_t *response;
 
-	unlock_gate(cancel_state);
+	call_begin();
+	lock_gate();
+	response = smp_set_via(rcvbuf, portid, attrid, mod, timeout, process_port);
+	unlock_gate();
+	call_end();
 	return response;
 }
 
 EXPORT uint8_t *safe_sa_call(void *rcvbuf, ib_portid_t *portid, ib_sa_call_t *sa,
 			     unsigned timeout)
 {
-	int cancel_state = lock_gate();
-	uint8_t *response = sa_rpc_call(process_port, rcvbuf, portid, sa, timeout);
+	uint8_t *response;
 
-	unlock_gate(cancel_state);
+	call_begin();
+	lock_gate();
+	response = sa_rpc_call(process_port, rcvbuf, portid, sa, timeout);
+	unlock_gate();
+	call_end();
 	return response;
 }
 

@@ -120,13 +120,31 @@ void port_shrink(struct ibmad_port *port)
 
 /* --- entering and leaving ------------------------------------------------------- */
 
-int port_enter(struct ibmad_port *port, int *cancel_state)
+/* Calls nest: a callback may call the library. */
+static _Thread_local struct {
+	unsigned depth;
+	int cancel_state; /* of the thread outside */
+} calls;
+
+void call_begin(void)
 {
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel_state);
+	if (!calls.depth++)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &calls.cancel_state);
+}
+
+void call_end(void)
+{
+	if (!--calls.depth)
+		pthread_setcancelstate(calls.cancel_state, NULL);
+}
+
+int port_enter(struct ibmad_port *port)
+{
+	call_begin();
 	if (port->forks != port_forks)
 		port_inherit(port);
 	if (port->state == PORT_LOST) {
-		pthread_setcancelstate(*cancel_state, NULL);
+		call_end();
 		return -ECANCELED;
 	}
 	port_lock(port);
@@ -134,7 +152,7 @@ int port_enter(struct ibmad_port *port, int *cancel_state)
 	return 0;
 }
 
-void port_leave(struct ibmad_port *port, int cancel_state)
+void port_leave(struct ibmad_port *port)
 {
 	bool unused;
 
@@ -146,7 +164,7 @@ void port_leave(struct ibmad_port *port, int cancel_state)
 	port_unlock(port);
 	if (unused)
 		port_free(port);
-	pthread_setcancelstate(cancel_state, NULL);
+	call_end();
 }
 
 /* --- options -------------------------------------------------------------------- */
@@ -253,14 +271,12 @@ static void set_limit_unlocking(struct ibmad_port *port, enum mad_port_option op
 
 static int set_limit(struct ibmad_port *port, enum mad_port_option option, uint64_t requests)
 {
-	int cancel_state;
-
 	if (requests > UINT_MAX)
 		return -EINVAL;
-	if (port_enter(port, &cancel_state))
+	if (port_enter(port))
 		return -ECANCELED;
 	set_limit_unlocking(port, option, (unsigned)requests);
-	port_leave(port, cancel_state);
+	port_leave(port);
 	return 0;
 }
 

@@ -183,17 +183,24 @@ void port_open_wake_fd(struct ibmad_port *port);
 void port_close_wake_fd(struct ibmad_port *port);
 
 /*
- * Each call that waits on a port or changes it calls port_enter() first and port_leave() last.
- * mad_rpc_close_port() waits for port_leave(). In between the lock is held, and the thread
- * cannot be cancelled (pthread_setcancelstate()): *cancel_state is for port_leave().
+ * The border of the library: from call_begin() to call_end() the thread cannot be cancelled
+ * (pthread_cancel(3)).
+ */
+void call_begin(void);
+void call_end(void);
+
+/*
+ * Each call that waits on a port or changes it calls port_enter() first and port_leave() last,
+ * which contain call_begin() and call_end(). In between the lock is held, and
+ * mad_rpc_close_port() waits for port_leave().
  *
  * In a child of fork() the first port_enter() cancels all requests. If a thread of the parent
  * was in a call for the port, the port is lost: port_enter() returns -ECANCELED from then on.
  * After an error the lock is not held, and port_leave() must not be called.
  */
-int port_enter(struct ibmad_port *port, int *cancel_state);
+int port_enter(struct ibmad_port *port);
 /* The port may be freed: the caller had its last engine, or its last server. */
-void port_leave(struct ibmad_port *port, int cancel_state);
+void port_leave(struct ibmad_port *port);
 /* Frees memory that remains after many requests. */
 void port_shrink(struct ibmad_port *port);
 

@@ -155,12 +155,12 @@ static int receive_message(struct ibmad_port *port, void **umad, int timeout)
 	int64_t end = timeout < 0 ? NEVER : clock_us() + timeout * INT64_C(1000);
 	bool waited = false; /* even if the timeout is 0, messages are read */
 	struct list *first = NULL;
-	int cancel_state, error = 0;
+	int error = 0;
 	struct waiter waiter;
 
 	if (!port)
 		return EINVAL;
-	if (port_enter(port, &cancel_state))
+	if (port_enter(port))
 		return ECANCELED;
 	waiter_begin(port, &waiter, WAIT_FOR_MESSAGE);
 	while (!(first = list_first(&port->inbox.messages)) && !error) {
@@ -176,7 +176,7 @@ static int receive_message(struct ibmad_port *port, void **umad, int timeout)
 	waiter_end(port, &waiter);
 	if (first)
 		error = take_message(port, list_entry(first, struct message, all), umad);
-	port_leave(port, cancel_state);
+	port_leave(port);
 	return error;
 }
 
@@ -199,12 +199,12 @@ EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 			   struct ibmad_port *srcport)
 {
 	uint8_t *mad = umad ? umad_get_mad(umad) : NULL;
-	int mgmt_class = mad ? mad[1] : 0, error = EINVAL, agent = -1, cancel_state;
+	int mgmt_class = mad ? mad[1] : 0, error = EINVAL, agent = -1;
 
 	if (mad && srcport)
 		agent = handle_agent(&srcport->handle, mgmt_class);
 	if (agent >= 0) {
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+		call_begin();
 		response_write_header(mad, (uint16_t)rstatus);
 		if (portid)
 			address_gmp(umad, portid, umad_get_mad_addr(umad)->gid_index);
@@ -215,7 +215,7 @@ EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 		error = umad_send(srcport->handle.fd, agent, umad, IB_MAD_SIZE, 0, 0) < 0
 				? errno
 				: 0;
-		pthread_setcancelstate(cancel_state, NULL);
+		call_end();
 	}
 	if (error)
 		failure_refuse_call(MAD_FAILURE_OTHER, srcport ? mgmt_class : 0, error);
@@ -236,11 +236,11 @@ static int send_packet(struct ibmad_port *port, const ib_rpc_t *rpc, uint8_t *um
 {
 	struct ib_user_mad *header = (struct ib_user_mad *)(void *)umad;
 	uint32_t tid = (uint32_t)rpc->trid;
-	int cancel_state, error = 0;
+	int error = 0;
 
 	if (header->addr.grh_present)
 		header->addr.gid_index = (uint8_t)port->options.gid_index;
-	if (port_enter(port, &cancel_state))
+	if (port_enter(port))
 		return not_sent(ECANCELED);
 	inbox_expect(&port->inbox, tid, (uint8_t)rpc->mgtclass);
 	if (!trid_is_ours(tid))
@@ -252,7 +252,7 @@ static int send_packet(struct ibmad_port *port, const ib_rpc_t *rpc, uint8_t *um
 		      mad_get_timeout(port, rpc->timeout), 0) < 0)
 		error = errno;
 	port_lock(port);
-	port_leave(port, cancel_state);
+	port_leave(port);
 	return error ? not_sent(error) : 0;
 }
 
@@ -261,14 +261,14 @@ EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, 
 			struct ibmad_port *srcport)
 {
 	_Alignas(8) uint8_t umad[PACKET_SIZE] = {0};
-	int cancel_state, saved_errno = errno, agent, error;
+	int saved_errno = errno, agent, error;
 
 	if (!rpc || !srcport) {
 		failure_refuse(rpc ? rpc->mgtclass : 0, EINVAL);
 		return -1;
 	}
 	/* the thread is not cancelled in a report either */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	call_begin();
 	agent = handle_agent(&srcport->handle, rpc->mgtclass & 0xff);
 	if (agent < 0) {
 		report_class_debug("mad_send_via", rpc->mgtclass);
@@ -281,7 +281,7 @@ EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, 
 	}
 	if (error)
 		failure_refuse(rpc->mgtclass, error);
-	pthread_setcancelstate(cancel_state, NULL);
+	call_end();
 	errno = agent < 0 ? EINVAL : error ? error : saved_errno;
 	return error ? -1 : 0;
 }

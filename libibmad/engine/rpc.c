@@ -104,16 +104,14 @@ static void store_and_report(const char *call, const struct request *request,
 /* Sends the request and waits until it is complete. 0 or -ECANCELED. */
 static int send_and_wait(struct ibmad_port *port, struct blocking_request *blocking)
 {
-	int cancel_state;
-
-	if (port_enter(port, &cancel_state))
+	if (port_enter(port))
 		return -ECANCELED;
 	waiter_begin(port, &blocking->waiter, WAIT_FOR_REQUEST);
 	port_submit_unlocking(port, &blocking->request, false);
 	while (blocking->request.phase != REQUEST_DONE)
 		port_wait_unlocking(port, &blocking->waiter, NEVER);
 	waiter_end(port, &blocking->waiter);
-	port_leave(port, cancel_state);
+	port_leave(port);
 	return 0;
 }
 
@@ -130,10 +128,10 @@ static int exchange(enum public_call call, const struct ibmad_port *srcport,
 	/* mad_rpc_message() returns its failures, and reports none */
 	const char *reported_as = call == CALL_RPC_MESSAGE ? NULL : public_call_names[call];
 	struct ibmad_port *port = port_of(srcport);
-	int cancel_state, error;
+	int error;
 
 	/* a log hook must not end the thread either */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	call_begin();
 	settings.by_rmpp = !reported_as && request_is_by_rmpp(rpc);
 	request_init(request, &port->blocking, call);
 	error = request_make_with_id(request, &settings, rpc, dport, rmpp, payload, size);
@@ -152,7 +150,7 @@ static int exchange(enum public_call call, const struct ibmad_port *srcport,
 		if (error)
 			store_and_report(reported_as, request, rpc, dport);
 	}
-	pthread_setcancelstate(cancel_state, NULL);
+	call_end();
 	return error;
 }
 

@@ -348,7 +348,7 @@ EXPORT int mad_server_start(struct mad_async *async, const struct mad_server_opt
 			    mad_server_fn *callback, void *arg, struct mad_server **server)
 {
 	struct mad_server *started;
-	int cancel_state, ret;
+	int ret;
 
 	if (!async || !options || !callback || !server || !are_server_options(options))
 		return failure_of_call(0, -EINVAL);
@@ -364,7 +364,7 @@ EXPORT int mad_server_start(struct mad_async *async, const struct mad_server_opt
 	started->limit = options->limit ? options->limit : LIMIT_DEFAULT;
 	for (unsigned i = 0; i < BUCKETS; i++)
 		list_init(&started->buckets[i]);
-	ret = engine_enter(async, &cancel_state);
+	ret = engine_enter(async);
 	if (!ret) {
 		*server = started; /* before the first callback */
 		ret = async->port->state == PORT_INHERITED ? -ECANCELED
@@ -378,7 +378,7 @@ EXPORT int mad_server_start(struct mad_async *async, const struct mad_server_opt
 			async->servers++;
 			ret = 0;
 		}
-		engine_leave(async, cancel_state);
+		engine_leave(async);
 	}
 	if (ret) {
 		*server = NULL;
@@ -416,12 +416,11 @@ void servers_unregister(struct ibmad_port *port)
 EXPORT void mad_server_stop(struct mad_server *server)
 {
 	struct mad_async *engine;
-	int cancel_state;
 
 	if (!server)
 		return;
 	engine = server->engine;
-	if (engine_enter(engine, &cancel_state))
+	if (engine_enter(engine))
 		return;
 	if (server->state == SERVER_RUNS) {
 		/* the last callback may start another server for the same methods */
@@ -430,7 +429,7 @@ EXPORT void mad_server_stop(struct mad_server *server)
 		list_add_last(&engine->ended, &server->last);
 		engine_wake(engine);
 	}
-	engine_leave(engine, cancel_state);
+	engine_leave(engine);
 }
 
 struct mad_server_stats server_stats(const struct mad_server *server)
@@ -445,14 +444,13 @@ EXPORT int mad_server_get_stats(struct mad_server *server, struct mad_server_sta
 				size_t size)
 {
 	struct mad_server_stats now;
-	int cancel_state;
 
 	if (!server || !stats)
 		return failure_of_call(0, -EINVAL);
-	if (port_enter(server->port, &cancel_state))
+	if (port_enter(server->port))
 		return failure_of_call(0, -ECANCELED);
 	now = server_stats(server);
-	port_leave(server->port, cancel_state);
+	port_leave(server->port);
 	memset(stats, 0, size);
 	memcpy(stats, &now, size < sizeof(now) ? size : sizeof(now));
 	return 0;
@@ -592,7 +590,7 @@ EXPORT int mad_request_respond(struct mad_request *request, unsigned status, con
 			       size_t size)
 {
 	_Alignas(8) uint8_t packet[PACKET_SIZE] = {0};
-	int mgmt_class, cancel_state, ret;
+	int mgmt_class, ret;
 	struct held_request *held;
 	struct mad_server *server;
 	uint8_t *umad = packet;
@@ -615,7 +613,7 @@ EXPORT int mad_request_respond(struct mad_request *request, unsigned status, con
 	if (!umad)
 		return failure_of_call(mgmt_class, -ENOMEM);
 	build_response(umad, held, by_rmpp, status, data, size);
-	ret = port_enter(server->port, &cancel_state);
+	ret = port_enter(server->port);
 	if (!ret) {
 		struct ibmad_port *port = server->port;
 
@@ -630,7 +628,7 @@ EXPORT int mad_request_respond(struct mad_request *request, unsigned status, con
 			server->stats.responded++;
 			release_request(held);
 		}
-		port_leave(port, cancel_state);
+		port_leave(port);
 	}
 	if (umad != packet)
 		free(umad);
@@ -640,13 +638,12 @@ EXPORT int mad_request_respond(struct mad_request *request, unsigned status, con
 EXPORT void mad_request_free(struct mad_request *request)
 {
 	struct ibmad_port *port;
-	int cancel_state;
 
 	if (!request)
 		return;
 	port = request->server->port;
-	if (port_enter(port, &cancel_state))
+	if (port_enter(port))
 		return;
 	release_request(list_entry(request, struct held_request, request));
-	port_leave(port, cancel_state);
+	port_leave(port);
 }

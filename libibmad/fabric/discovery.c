@@ -166,7 +166,7 @@ static int enlist(struct discovery *discovery, uint64_t *id)
 {
 	const struct mad_fabric_options *options = &discovery->options;
 	struct mad_async *async = discovery->async;
-	int cancel_state, error = engine_enter(async, &cancel_state);
+	int error = engine_enter(async);
 
 	if (error)
 		return error;
@@ -179,7 +179,7 @@ static int enlist(struct discovery *discovery, uint64_t *id)
 			     options->m_key);
 		operation_later(async, &discovery->operation, begin);
 	}
-	engine_leave(async, cancel_state);
+	engine_leave(async);
 	return error;
 }
 

@@ -164,11 +164,11 @@ static void subscription_end(struct registration *registration, int error, unsig
 static void server_ended(struct mad_notices *notices)
 {
 	struct mad_async *engine = notices->subscription.engine;
-	int cancel_state = engine_enter_again(engine);
 
+	engine_enter_again(engine);
 	notices->last_server = server_stats(notices->server);
 	notices->server = NULL;
-	engine_leave(engine, cancel_state);
+	engine_leave(engine);
 	if (notices->ended)
 		notices_finish(notices);
 }
@@ -328,9 +328,9 @@ static int start_parts(struct mad_notices *notices, unsigned limit)
 		.limit = limit,
 	};
 	struct mad_async *engine = notices->subscription.engine;
-	int cancel_state, ret;
+	int ret;
 
-	ret = engine_enter(engine, &cancel_state);
+	ret = engine_enter(engine);
 	if (ret)
 		return failure_of_call(0, ret);
 	ret = keeper_make_unlocking(engine, "mad_notices_start");
@@ -343,7 +343,7 @@ static int start_parts(struct mad_notices *notices, unsigned limit)
 	}
 	if (!ret)
 		registration_add(&notices->subscription);
-	engine_leave(engine, cancel_state);
+	engine_leave(engine);
 	return ret;
 }
 
@@ -387,14 +387,13 @@ EXPORT int mad_notices_get_stats(struct mad_notices *notices, struct mad_notices
 {
 	struct mad_server_stats server;
 	struct mad_notices_stats now;
-	int cancel_state;
 
 	if (!notices || !stats)
 		return failure_of_call(0, -EINVAL);
-	if (engine_enter(notices->subscription.engine, &cancel_state))
+	if (engine_enter(notices->subscription.engine))
 		return failure_of_call(0, -ECANCELED);
 	server = notices->server ? server_stats(notices->server) : notices->last_server;
-	engine_leave(notices->subscription.engine, cancel_state);
+	engine_leave(notices->subscription.engine);
 	now = (struct mad_notices_stats){
 		.reports = notices->reports,
 		.confirmed = notices->confirmed,

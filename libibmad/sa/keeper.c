@@ -67,12 +67,11 @@ static struct registration *registration_of(struct list *entry)
 /* The timer is due at this time, or earlier if it was set so; 0: at once. */
 static void keeper_set_timer(struct sa_keeper *keeper, int64_t at)
 {
-	int cancel_state = engine_enter_again(keeper->engine);
-
+	engine_enter_again(keeper->engine);
 	/* another thread, or a callback, may have set it while this time was computed */
 	if (at < keeper->timer.at)
 		engine_timer_set(keeper->engine, &keeper->timer, at);
-	engine_leave(keeper->engine, cancel_state);
+	engine_leave(keeper->engine);
 }
 
 /* --- what the program is told ----------------------------------------------------- */
@@ -122,16 +121,15 @@ static void registration_end(struct registration *registration,
 			     const struct mad_failure *failure)
 {
 	struct mad_async *engine = registration->engine;
-	int cancel_state;
 
 	list_remove(&registration->all);
 	if (failure->error)
 		failure_store(failure);
 	registration->ops->end(registration, failure->error, sa_status(failure));
 	/* until its last callback has returned, the engine is not idle */
-	cancel_state = engine_enter_again(engine);
+	engine_enter_again(engine);
 	engine->registrations--;
-	engine_leave(engine, cancel_state);
+	engine_leave(engine);
 }
 
 /* --- rounds: a request for each slot ---------------------------------------------- */
@@ -319,12 +317,12 @@ static void take_port(struct sa_keeper *keeper, const struct mad_notice_port *af
 static void read_port(struct sa_keeper *keeper, unsigned attribute, mad_async_fn *callback)
 {
 	struct mad_async *engine = keeper->engine;
-	int cancel_state = engine_enter_again(engine);
 
+	engine_enter_again(engine);
 	keeper->reading = !engine_read_port_unlocking(engine, CALL_ASYNC_SUBMIT, attribute,
 						      options_m_key(engine->port), TIMEOUT_MS,
 						      callback, keeper, NULL);
-	engine_leave(engine, cancel_state);
+	engine_leave(engine);
 }
 
 /* Whether the response to an SMP has data. */
@@ -480,13 +478,14 @@ static void start_check(struct sa_keeper *keeper, int64_t now)
 static int port_error(const struct sa_keeper *keeper)
 {
 	struct ibmad_port *port = keeper->engine->port;
-	int cancel_state = engine_enter_again(keeper->engine), error = 0;
+	int error = 0;
 
+	engine_enter_again(keeper->engine);
 	if (port->error)
 		error = -port->error;
 	else if (port->state == PORT_INHERITED)
 		error = -ECANCELED;
-	engine_leave(keeper->engine, cancel_state);
+	engine_leave(keeper->engine);
 	return error;
 }
 
@@ -583,9 +582,9 @@ static void advance_registration(struct registration *registration, int64_t now,
 
 static void take_joining(struct sa_keeper *keeper)
 {
-	int cancel_state = engine_enter_again(keeper->engine);
 	struct list *first;
 
+	engine_enter_again(keeper->engine);
 	while ((first = list_pop(&keeper->joining))) {
 		struct registration *registration = registration_of(first);
 		bool only = list_is_empty(&keeper->registrations);
@@ -596,7 +595,7 @@ static void take_joining(struct sa_keeper *keeper)
 		if (only || registration->check_us < keeper->check_us)
 			keeper->check_us = registration->check_us;
 	}
-	engine_leave(keeper->engine, cancel_state);
+	engine_leave(keeper->engine);
 }
 
 /* The time of the next event that no response announces. */
@@ -715,12 +714,11 @@ void registration_add(struct registration *registration)
 void registration_stop(struct registration *registration)
 {
 	struct mad_async *engine = registration->engine;
-	int cancel_state;
 
-	if (engine_enter(engine, &cancel_state))
+	if (engine_enter(engine))
 		return;
 	registration->stopping = true;
 	if (engine->keeper)
 		engine_timer_set(engine, &engine->keeper->timer, 0);
-	engine_leave(engine, cancel_state); /* it may have been freed from here on */
+	engine_leave(engine); /* it may have been freed from here on */
 }

@@ -162,7 +162,7 @@ EXPORT int mad_membership_start(struct mad_async *async,
 				struct mad_membership **membership)
 {
 	struct mad_membership *started;
-	int cancel_state, ret;
+	int ret;
 
 	if (!async || !callback || !membership || !are_valid(options))
 		return refuse_membership(-EINVAL);
@@ -180,12 +180,12 @@ EXPORT int mad_membership_start(struct mad_async *async,
 	memcpy(&started->request, options->member, RECORD_SIZE);
 	umad_sa_mcm_set_join_state(&started->request, (uint8_t)options->join_state);
 	*membership = started; /* before the first callback */
-	ret = engine_enter(async, &cancel_state);
+	ret = engine_enter(async);
 	if (!ret) {
 		ret = keeper_make_unlocking(async, "mad_membership_start");
 		if (!ret)
 			registration_add(&started->registration);
-		engine_leave(async, cancel_state);
+		engine_leave(async);
 	}
 	if (!ret)
 		return 0;

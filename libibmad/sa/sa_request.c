@@ -267,8 +267,9 @@ static void request_came(struct mad_async *engine, const struct mad_reply *reply
 	struct sa_request *request = arg;
 	struct mad_reply last = *reply;
 	bool continues = false;
-	int cancel_state = engine_enter_again(engine), error;
+	int error;
 
+	engine_enter_again(engine);
 	if (!request->operation.cancelled && request->phase == MOVING) {
 		request->moves_left--;
 		request->phase = NEEDS_PORT;
@@ -287,7 +288,7 @@ static void request_came(struct mad_async *engine, const struct mad_reply *reply
 	}
 	if (!continues)
 		list_leave(&request->all);
-	engine_leave(engine, cancel_state);
+	engine_leave(engine);
 	if (!continues)
 		complete_request(request, &last, false);
 }
@@ -330,9 +331,9 @@ static int continue_unlocking(struct sa_request *request, const struct local_por
 static void continue_all(struct mad_async *engine, const struct mad_reply *reply,
 			 const struct local_port *port)
 {
-	int cancel_state = engine_enter_again(engine);
 	struct list taken, *first;
 
+	engine_enter_again(engine);
 	list_init(&taken);
 	while ((first = list_pop(&engine->sa->waiting)))
 		list_add_last(&taken, first);
@@ -346,7 +347,7 @@ static void continue_all(struct mad_async *engine, const struct mad_reply *reply
 		last.error = continue_unlocking(request, port);
 		if (!last.error)
 			continue;
-		engine_leave(engine, cancel_state);
+		engine_leave(engine);
 		if (last.error == -EIO)
 			last.status = reply->status;
 		/* a request that was sent has its own failure, not that of the PortInfo */
@@ -354,9 +355,9 @@ static void continue_all(struct mad_async *engine, const struct mad_reply *reply
 			complete_request(request, &request->failure, false);
 		else
 			complete_request(request, &last, last.error == reply->error);
-		cancel_state = engine_enter_again(engine);
+		engine_enter_again(engine);
 	}
-	engine_leave(engine, cancel_state);
+	engine_leave(engine);
 }
 
 static int error_of_smp(const struct mad_reply *reply)
@@ -367,11 +368,10 @@ static int error_of_smp(const struct mad_reply *reply)
 static void node_info_came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
 	struct local_port port = {.error = error_of_smp(reply)};
-	int cancel_state;
 
 	(void)arg;
 	if (!port.error) {
-		cancel_state = engine_enter_again(engine);
+		engine_enter_again(engine);
 		engine->sa->reading = 0;
 		list_for_each (entry, &engine->sa->waiting) {
 			struct sa_request *request = list_entry(entry, struct sa_request, all);
@@ -384,7 +384,7 @@ static void node_info_came(struct mad_async *engine, const struct mad_reply *rep
 		}
 		if (!list_is_empty(&engine->sa->waiting))
 			port.error = read_port_unlocking(engine);
-		engine_leave(engine, cancel_state);
+		engine_leave(engine);
 	}
 	if (port.error)
 		continue_all(engine, reply, &port);
@@ -394,7 +394,6 @@ static void port_info_came(struct mad_async *engine, const struct mad_reply *rep
 {
 	struct local_port port = {.error = error_of_smp(reply)};
 	ib_portid_t sa = {0};
-	int cancel_state;
 
 	(void)arg;
 	if (!port.error) {
@@ -406,7 +405,7 @@ static void port_info_came(struct mad_async *engine, const struct mad_reply *rep
 	}
 	if (!port.error && !port.no_sa) {
 		address_qp1(&sa);
-		cancel_state = engine_enter_again(engine);
+		engine_enter_again(engine);
 		engine->port->sa = sa;
 		engine->port->sa_read_at = clock_us();
 		/* cancels requests to the previous address before they time out */
@@ -417,7 +416,7 @@ static void port_info_came(struct mad_async *engine, const struct mad_reply *rep
 			    request->sa.lid != sa.lid && !engine_cancel(engine, request->id))
 				request->phase = MOVING;
 		}
-		engine_leave(engine, cancel_state);
+		engine_leave(engine);
 	}
 	continue_all(engine, reply, &port);
 }
@@ -429,9 +428,10 @@ static void cancel_request(struct engine_operation *operation)
 {
 	struct sa_request *request = list_entry(operation, struct sa_request, operation);
 	struct mad_async *engine = request->engine;
-	int cancel_state = engine_enter_again(engine);
-	bool waits = request->phase == NEEDS_GUID || request->phase == NEEDS_PORT;
+	bool waits;
 
+	engine_enter_again(engine);
+	waits = request->phase == NEEDS_GUID || request->phase == NEEDS_PORT;
 	if (waits) {
 		list_leave(&request->all);
 		if (list_is_empty(&engine->sa->waiting))
@@ -439,7 +439,7 @@ static void cancel_request(struct engine_operation *operation)
 	} else {
 		engine_cancel(engine, request->id);
 	}
-	engine_leave(engine, cancel_state);
+	engine_leave(engine);
 	if (waits)
 		complete_request(request, &request->failure, false);
 }
@@ -512,14 +512,14 @@ static int submit_query(struct mad_async *engine, const struct mad_sa_query *que
 			mad_sa_fn *done, void *arg, uint64_t *id)
 {
 	struct sa_request *request;
-	int cancel_state, ret;
+	int ret;
 
-	ret = engine_enter(engine, &cancel_state);
+	ret = engine_enter(engine);
 	if (ret)
 		return refuse_query(query, ret);
 	request = make_request(engine, query, done, arg);
 	ret = request ? submit_unlocking(request, id) : -ENOMEM;
-	engine_leave(engine, cancel_state);
+	engine_leave(engine);
 	if (!ret)
 		return 0;
 	free(request);
@@ -570,7 +570,7 @@ EXPORT int mad_sa_request(struct ibmad_port *port, const struct mad_sa_query *qu
 	const struct mad_failure before = *mad_last_failure();
 	struct blocking_query blocking = {.limits.reached = limit_reached};
 	struct mad_async *engine;
-	int cancel_state, error;
+	int error;
 
 	if (table)
 		*table = NULL;
@@ -585,10 +585,10 @@ EXPORT int mad_sa_request(struct ibmad_port *port, const struct mad_sa_query *qu
 		return error;
 	}
 	/* no other thread processes the engine: the request is not called back yet */
-	cancel_state = engine_enter_again(engine);
+	engine_enter_again(engine);
 	limits_begin(&blocking.limits, engine, query->time_limit_ms, query->cancel,
 		     options_m_key(port));
-	engine_leave(engine, cancel_state);
+	engine_leave(engine);
 	mad_async_wait(engine, -1);
 	mad_async_free(engine);
 	/* a success leaves the last failure as it is */

@@ -9,10 +9,10 @@
 
 int timeout_ms_of(struct mad_async *async)
 {
-	int cancel_state, ms;
+	int ms;
 	int64_t next;
 
-	ms = engine_enter(async, &cancel_state);
+	ms = engine_enter(async);
 	if (ms)
 		return ms;
 	next = port_next(async->port);
@@ -24,6 +24,6 @@ int timeout_ms_of(struct mad_async *async)
 		ms = -async->port->error;
 	else
 		ms = next == NEVER ? -1 : ms_until(next, clock_us(), INT_MAX);
-	engine_leave(async, cancel_state);
+	engine_leave(async);
 	return ms;
 }
