@@ -395,20 +395,3 @@ SUBNET_TEST(a_link_that_changes_again_before_the_repress_is_told_again)
 	pass(&subnet->fabric, SECOND);
 	assert_int_equal(subnet->heard.count, 2);
 }
-
-SUBNET_TEST(a_silent_switch_sends_no_trap)
-{
-	listen_for_traps(subnet);
-	rules(subnet, "silent on far", "link down on beta/2");
-	pass(&subnet->fabric, 10 * SECOND);
-	assert_int_equal(subnet->heard.count, 0);
-}
-
-SUBNET_TEST(without_a_manager_there_are_no_traps)
-{
-	listen_for_traps(subnet);
-	state_of(subnet, FAR, 0)->sm_lid = 0;
-	trap_link_state(&subnet->fabric, FAR);
-	pass(&subnet->fabric, 100 * SECOND);
-	assert_int_equal(subnet->heard.count, 0);
-}

@@ -162,13 +162,6 @@ MACHINES_TEST(an_unknown_ioctl_is_refused)
 
 /* --- the header's layout -------------------------------------------------------- */
 
-MACHINES_TEST(the_old_layout_stands_until_it_is_changed)
-{
-	assert_int_equal(layout(machines->alpha), 56);
-	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), 0);
-	assert_int_equal(layout(machines->alpha), 56);
-}
-
 MACHINES_TEST(p_keys_are_enabled_before_there_is_an_agent)
 {
 	assert_int_equal(enable_pkey(machines->alpha), 0);

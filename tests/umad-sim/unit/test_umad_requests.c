@@ -201,21 +201,6 @@ MACHINES_TEST(a_server_s_response_carries_the_request_s_transaction_id)
 	free(message);
 }
 
-MACHINES_TEST(descriptors_are_independent)
-{
-	struct device *other = open_device(machines->subnet, ALPHA);
-	struct destination to = {.lid = gamma_lid(machines), .timeout = 1000};
-	uint8_t mad[MAD_BYTES];
-
-	assert_int_equal(agent(other, VENDOR_CLASS, 0, 0), 0);
-	make_mad(mad, MAD_BYTES, VENDOR_CLASS, METHOD_GET, 17);
-	assert_int_equal(write_mad(other, &to, mad, MAD_BYTES), 0);
-	request(machines, VENDOR_CLASS, METHOD_GET, gamma_lid(machines), 1000, 0);
-	assert_int_equal(machines->alpha->readable, 1);
-	assert_int_equal(other->readable, 1);
-	close_device(other);
-}
-
 MACHINES_TEST(messages_are_read_in_the_order_of_completion)
 {
 	struct message *message;

@@ -172,11 +172,6 @@ MACHINES_TEST(a_megabyte_goes_forth_and_back)
 	go_one(machines, PING_CLASS, MEGABYTE);
 }
 
-MACHINES_TEST(a_megabyte_of_records_goes_forth_and_back)
-{
-	go_one(machines, CLASS_SA, MEGABYTE);
-}
-
 MACHINES_TEST(a_message_takes_its_time_on_slow_links)
 {
 	struct exchange exchange = exchange_of(PING_CLASS, 216);
@@ -264,12 +259,6 @@ MACHINES_TEST(lost_segments_and_acks_are_made_up_for)
 {
 	rules(machines->subnet, "loss 20% on near/4", "loss 20% on near/3");
 	go_one(machines, PING_CLASS, 100000);
-}
-
-MACHINES_TEST(lost_segments_of_records_are_made_up_for)
-{
-	rule(machines->subnet, "loss 20% on alpha/1");
-	go_one(machines, CLASS_SA, 100000);
 }
 
 MACHINES_TEST(duplicate_segments_are_kept_once)

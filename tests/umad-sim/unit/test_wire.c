@@ -207,12 +207,6 @@ SUBNET_TEST(a_part_by_lid_that_leads_nowhere_loses_the_packet)
 
 /* --- by LID --------------------------------------------------------------------- */
 
-SUBNET_TEST(all_nodes_are_reached_through_computed_tables)
-{
-	for (uint32_t node = NEAR; node <= GAMMA; node++)
-		assert_true(reaches(subnet, node));
-}
-
 SUBNET_TEST(a_lid_that_nobody_has_leads_nowhere)
 {
 	uint64_t before = counter_get(&subnet->fabric, port_of(subnet, NEAR, 1),
