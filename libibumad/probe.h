@@ -38,17 +38,15 @@ void no_probe(int number, ...);
  * umad_send() wrote a message (error 0), or the kernel refused it (a positive errno). The
  * program may have changed or freed the MAD.
  */
-static inline __attribute__((always_inline)) void probe_send(int handle, uint32_t agent,
-							     const void *mad, int length,
-							     uint16_t lid, int error)
+static inline void probe_send(int handle, uint32_t agent, const void *mad, int length,
+			      uint16_t lid, int error)
 {
 	PROBE(send, handle, agent, length, lid, error, mad);
 }
 
 /* umad_recv() read a message. */
-static inline __attribute__((always_inline)) void probe_receive(int handle,
-								const struct ib_user_mad *umad,
-								const void *mad, int length)
+static inline void probe_receive(int handle, const struct ib_user_mad *umad, const void *mad,
+				 int length)
 {
 	PROBE(receive, handle, umad->agent_id, length, be16toh(umad->addr.lid), umad->status,
 	      mad);

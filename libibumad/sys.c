@@ -23,17 +23,17 @@
 /*
  * The negative errno of a call that returned -1. A simulator may return -1 and leave errno
  * alone, and an older errno may be EAGAIN. Only for this case, each function sets errno to 0
- * before the call. Not inlined, so that a call that succeeds keeps no register for errno.
+ * before the call.
  */
-static __attribute__((noinline, cold)) int failure(void)
+static int failure(void)
 {
 	return errno ? -errno : -EIO;
 }
 
 /* A call's result; simulators may return the negative errno itself, errno left alone. */
-static inline ssize_t checked(ssize_t result)
+static ssize_t checked(ssize_t result)
 {
-	return __builtin_expect(result == -1, false) ? failure() : result;
+	return result == -1 ? failure() : result;
 }
 
 /* The descriptor is never converted: analyzers report a converted descriptor as leaked. */
@@ -76,20 +76,11 @@ ssize_t sys_write(int fd, const void *buf, size_t size)
 	return checked(write(fd, buf, size));
 }
 
-/* By assignments: for an initializer, compilers clear the structure first. */
-static inline void ask_for_input(struct pollfd *pollfd, int fd)
-{
-	pollfd->fd = fd;
-	pollfd->events = POLLIN;
-	pollfd->revents = 0;
-}
-
 int sys_poll(int fd, int timeout_ms)
 {
-	struct pollfd pollfd;
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
 	int ready;
 
-	ask_for_input(&pollfd, fd);
 	errno = 0;
 	ready = poll(&pollfd, 1, timeout_ms);
 	return ready > 0 ? pollfd.revents : (int)checked(ready);
@@ -97,11 +88,9 @@ int sys_poll(int fd, int timeout_ms)
 
 int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
 {
-	struct pollfd fds[2];
+	struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = other, .events = POLLIN}};
 	int ready;
 
-	ask_for_input(&fds[0], fd);
-	ask_for_input(&fds[1], other);
 	errno = 0;
 	ready = poll(fds, 2, timeout_ms);
 	*other_revents = ready > 0 ? fds[1].revents : 0;
