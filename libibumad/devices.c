@@ -138,41 +138,9 @@ EXPORT void umad_free_ca_device_list(struct umad_device_node *head)
 	}
 }
 
-/* Merges two sorted lists. Of equal names, those of a come first. */
-static struct umad_device_node *merge(struct umad_device_node *a, struct umad_device_node *b)
-{
-	struct umad_device_node *head = NULL, **tail = &head;
-	struct umad_device_node **least;
-
-	while (a && b) {
-		least = strcmp(a->ca_name, b->ca_name) <= 0 ? &a : &b;
-		*tail = *least;
-		tail = &(*least)->next;
-		*least = (*least)->next;
-	}
-	*tail = a ? a : b;
-	return head;
-}
-
-/* Sorts the first size nodes, and cuts them off; *rest is the remaining list. */
-static struct umad_device_node *sort(struct umad_device_node *head, size_t size,
-				     struct umad_device_node **rest)
-{
-	struct umad_device_node *first, *second;
-
-	if (size == 1) {
-		*rest = head->next;
-		head->next = NULL;
-		return head;
-	}
-	first = sort(head, size / 2, &second);
-	second = sort(second, size - size / 2, rest);
-	return merge(first, second);
-}
-
 EXPORT int umad_sort_ca_device_list(struct umad_device_node **head, size_t size)
 {
-	struct umad_device_node *node, *rest;
+	struct umad_device_node *node, *next, *sorted = NULL, **at;
 	size_t length = 0;
 
 	if (!head)
@@ -182,7 +150,15 @@ EXPORT int umad_sort_ca_device_list(struct umad_device_node **head, size_t size)
 		length++;
 	if (size && length != size)
 		return -fail(-EINVAL);
-	if (length > 1)
-		*head = sort(*head, length, &rest);
+	/* by insertion, behind equal names: a machine has few devices */
+	for (node = *head; node; node = next) {
+		next = node->next;
+		at = &sorted;
+		while (*at && strcmp((*at)->ca_name, node->ca_name) <= 0)
+			at = &(*at)->next;
+		node->next = *at;
+		*at = node;
+	}
+	*head = sorted;
 	return 0;
 }

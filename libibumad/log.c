@@ -27,44 +27,44 @@ struct hook {
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void unlock(void)
+static void hooks_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void hooks_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
 /* A fork waits for the lock, because the child has no other thread that could release it. */
-static void take_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
 static void watch_forks(void)
 {
-	pthread_atfork(take_lock, unlock, unlock);
+	pthread_atfork(hooks_lock, hooks_unlock, hooks_unlock);
 }
 
-static void take(void)
+static void hooks_enter(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, watch_forks);
-	take_lock();
+	hooks_lock();
 }
 
 static void hook_set(struct hook *hook, struct hook value)
 {
-	take();
+	hooks_enter();
 	*hook = value;
-	unlock();
+	hooks_unlock();
 }
 
 static struct hook hook_get(const struct hook *hook)
 {
 	struct hook value;
 
-	take();
+	hooks_enter();
 	value = *hook;
-	unlock();
+	hooks_unlock();
 	return value;
 }
 

@@ -46,7 +46,8 @@ struct umad_monitor {
 	bool lost;    /* an event was lost */
 };
 
-static int append(struct event_list *list, const struct umad_event *event, uint64_t values)
+static int event_list_append(struct event_list *list, const struct umad_event *event,
+			     uint64_t values)
 {
 	struct entry *grown;
 	size_t room;
@@ -97,9 +98,8 @@ static int read_values(const struct umad_event *event, uint64_t *values)
 	return sysfs_shortage(err) ? err : 0;
 }
 
-/* Whether an interval is over. The program's descriptor is readable from then until this call.
- */
-static bool take_interval(const struct umad_monitor *monitor)
+/* Whether an interval is over. The descriptor is readable from then until this call. */
+static bool read_timer(const struct umad_monitor *monitor)
 {
 	uint64_t intervals;
 
@@ -107,14 +107,14 @@ static bool take_interval(const struct umad_monitor *monitor)
 }
 
 /* If an interval is over, adds an event for each port that changed. -EAGAIN if none did. */
-static int look(struct umad_monitor *monitor)
+static int read_changed_ports(struct umad_monitor *monitor)
 {
 	uint64_t values;
 	struct umad_event event;
 	struct entry *entry;
 	int err = 0;
 
-	if (!take_interval(monitor))
+	if (!read_timer(monitor))
 		return -EAGAIN;
 	for (size_t i = 0; !err && i < monitor->present.count; i++) {
 		entry = &monitor->present.entries[i];
@@ -124,13 +124,13 @@ static int look(struct umad_monitor *monitor)
 		entry->values = values;
 		event = entry->event;
 		event.type = UMAD_EVENT_PORT_CHANGED;
-		err = append(&monitor->pending, &event, 0);
+		err = event_list_append(&monitor->pending, &event, 0);
 	}
 	return err ? err : monitor->pending.count ? 0 : -EAGAIN;
 }
 
 /* Adds a device or port to the list. If it is new, adds an event. */
-static int add(struct umad_monitor *monitor, const struct umad_event *event)
+static int add_present(struct umad_monitor *monitor, const struct umad_event *event)
 {
 	uint64_t values = 0;
 	size_t i;
@@ -142,8 +142,8 @@ static int add(struct umad_monitor *monitor, const struct umad_event *event)
 	if (monitor->timer >= 0)
 		err = read_values(event, &values);
 	if (!err)
-		err = append(&monitor->present, event, values);
-	return err ? err : append(&monitor->pending, event, 0);
+		err = event_list_append(&monitor->present, event, values);
+	return err ? err : event_list_append(&monitor->pending, event, 0);
 }
 
 /*
@@ -167,7 +167,7 @@ static int remove_present(struct umad_monitor *monitor, size_t i)
 	present->count--;
 	memmove(&present->entries[i], &present->entries[i + 1],
 		(present->count - i) * sizeof(*present->entries));
-	return append(&monitor->pending, &event, 0);
+	return event_list_append(&monitor->pending, &event, 0);
 }
 
 /*
@@ -198,7 +198,7 @@ static int add_node(const char *node, struct umad_monitor *monitor)
 	if (err)
 		return err;
 	event = port_event(&owner, node);
-	return add(monitor, &event);
+	return add_present(monitor, &event);
 }
 
 static int remove_node(struct umad_monitor *monitor, const char *node)
@@ -226,7 +226,7 @@ static int add_ca(const char *ca_name, struct umad_monitor *monitor)
 	if (type < 0)
 		return type;
 	event = ca_event(ca_name);
-	return add(monitor, &event);
+	return add_present(monitor, &event);
 }
 
 /* For sys_list(): a device that is removed while the list is read does not end the list. */
@@ -262,7 +262,7 @@ static int remove_ca(struct umad_monitor *monitor, const char *ca_name)
 }
 
 /* Reads the present devices from sysfs, without events. */
-static int take_stock(struct umad_monitor *monitor)
+static int list_present(struct umad_monitor *monitor)
 {
 	int err;
 
@@ -312,7 +312,7 @@ static const char *last_component(const char *path)
 }
 
 /* Parses a message whose last byte is NUL. */
-static struct uevent parse(const char *text, size_t length)
+static struct uevent parse_uevent(const char *text, size_t length)
 {
 	struct uevent uevent = {0};
 	const char *end = text + length;
@@ -332,7 +332,7 @@ static struct uevent parse(const char *text, size_t length)
 	return uevent;
 }
 
-static int handle_ca(struct umad_monitor *monitor, const struct uevent *uevent)
+static int handle_ca_uevent(struct umad_monitor *monitor, const struct uevent *uevent)
 {
 	int err = 0;
 
@@ -351,7 +351,7 @@ static int handle_ca(struct umad_monitor *monitor, const struct uevent *uevent)
 	return err == -ENOENT ? 0 : err;
 }
 
-static int handle(struct umad_monitor *monitor, const struct uevent *uevent)
+static int handle_uevent(struct umad_monitor *monitor, const struct uevent *uevent)
 {
 	int err = 0;
 
@@ -359,7 +359,7 @@ static int handle(struct umad_monitor *monitor, const struct uevent *uevent)
 	if (!uevent->action || !uevent->subsystem || !uevent->name || uevent->synthetic)
 		return 0;
 	if (!strcmp(uevent->subsystem, "infiniband"))
-		return handle_ca(monitor, uevent);
+		return handle_ca_uevent(monitor, uevent);
 	if (strcmp(uevent->subsystem, "infiniband_mad") ||
 	    !cdev_name_is(CDEV_UMAD, uevent->name))
 		return 0;
@@ -371,7 +371,7 @@ static int handle(struct umad_monitor *monitor, const struct uevent *uevent)
 }
 
 /* Reads the next uevent, and adds its events, if any. */
-static int receive(struct umad_monitor *monitor)
+static int receive_uevent(struct umad_monitor *monitor)
 {
 	struct uevent uevent;
 	char *text;
@@ -380,8 +380,8 @@ static int receive(struct umad_monitor *monitor)
 	length = uevent_receive(monitor->sock, &text);
 	if (length < 0)
 		return length;
-	uevent = parse(text, (size_t)length);
-	err = handle(monitor, &uevent);
+	uevent = parse_uevent(text, (size_t)length);
+	err = handle_uevent(monitor, &uevent);
 	free(text);
 	return err;
 }
@@ -408,7 +408,7 @@ static int start_timer(struct umad_monitor *monitor, int interval_ms)
 	return add_descriptor(monitor, monitor->timer);
 }
 
-static int start(struct umad_monitor *monitor, int interval_ms)
+static int monitor_start(struct umad_monitor *monitor, int interval_ms)
 {
 	int err;
 
@@ -416,7 +416,7 @@ static int start(struct umad_monitor *monitor, int interval_ms)
 	err = monitor->epoll < 0 ? -errno : add_descriptor(monitor, uevent_fd(monitor->sock));
 	if (!err && interval_ms)
 		err = start_timer(monitor, interval_ms);
-	return err ? err : take_stock(monitor);
+	return err ? err : list_present(monitor);
 }
 
 EXPORT int umad_monitor_open(struct umad_monitor **monitor, int watch_interval_ms)
@@ -436,7 +436,7 @@ EXPORT int umad_monitor_open(struct umad_monitor **monitor, int watch_interval_m
 		free(opened);
 		return fail(err);
 	}
-	err = start(opened, watch_interval_ms);
+	err = monitor_start(opened, watch_interval_ms);
 	if (err) {
 		umad_monitor_free(opened);
 		return fail(err);
@@ -456,10 +456,10 @@ static int next_event(struct umad_monitor *monitor, struct umad_event *event)
 
 	while (!err && !monitor->lost && monitor->taken == monitor->pending.count) {
 		monitor->pending.count = monitor->taken = 0;
-		err = receive(monitor);
+		err = receive_uevent(monitor);
 		if (err == -EAGAIN) {
 			monitor->settled = monitor->present.count;
-			err = look(monitor);
+			err = read_changed_ports(monitor);
 		}
 	}
 	if (err == -EAGAIN)
@@ -474,11 +474,11 @@ static int next_event(struct umad_monitor *monitor, struct umad_event *event)
 	}
 	if (err && err != -ENOBUFS && err != AMBIGUOUS && !is_gone(err))
 		return err;
-	/* take_stock() reads the ports; if it fails, the descriptor does not stay readable */
-	(void)take_interval(monitor);
+	/* list_present() reads the ports; if it fails, the descriptor does not stay readable */
+	(void)read_timer(monitor);
 	err = drop_uevents(monitor);
 	if (!err)
-		err = take_stock(monitor);
+		err = list_present(monitor);
 	if (err)
 		return err;
 	monitor->lost = false;

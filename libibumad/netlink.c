@@ -50,7 +50,7 @@ static const char *text_of(struct nlattr *attr)
 }
 
 /* One device of RDMA_NLDEV_CMD_GET's dump. */
-static int match_device(struct nl_msg *msg, void *arg)
+static int match_dev_index(struct nl_msg *msg, void *arg)
 {
 	struct nlattr *attrs[NLDEV_ATTRS];
 	struct lookup *lookup = arg;
@@ -70,7 +70,7 @@ static int match_device(struct nl_msg *msg, void *arg)
 }
 
 /* The response to RDMA_NLDEV_CMD_GET_CHARDEV. */
-static int take_name(struct nl_msg *msg, void *arg)
+static int store_chardev_name(struct nl_msg *msg, void *arg)
 {
 	struct nlattr *attrs[NLDEV_ATTRS];
 	struct lookup *lookup = arg;
@@ -87,14 +87,14 @@ static int take_name(struct nl_msg *msg, void *arg)
 }
 
 /*
- * Sends a request, and calls look() for each message of the response. The kernel queues the
- * response before sendmsg() returns, so this function does not wait.
+ * Sends a request, and calls handle_message() for each message of the response. The kernel
+ * queues the response before sendmsg() returns, so this function does not wait.
  */
-static int ask(struct nl_sock *sock, struct nl_msg *msg, nl_recvmsg_msg_cb_t look,
-	       struct lookup *lookup)
+static int send_request(struct nl_sock *sock, struct nl_msg *msg,
+			nl_recvmsg_msg_cb_t handle_message, struct lookup *lookup)
 {
 	lookup->found = false;
-	nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, look, lookup);
+	nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, handle_message, lookup);
 	if (nl_send_auto(sock, msg) < 0)
 		return -EIO;
 	if (nl_recvmsgs_default(sock) < 0 || !lookup->found)
@@ -102,7 +102,7 @@ static int ask(struct nl_sock *sock, struct nl_msg *msg, nl_recvmsg_msg_cb_t loo
 	return 0;
 }
 
-static int ask_index(struct nl_sock *sock, struct lookup *lookup)
+static int find_dev_index(struct nl_sock *sock, struct lookup *lookup)
 {
 	int type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET);
 	struct nl_msg *msg = nlmsg_alloc_simple(type, NLM_F_REQUEST | NLM_F_DUMP);
@@ -110,12 +110,12 @@ static int ask_index(struct nl_sock *sock, struct lookup *lookup)
 
 	if (!msg)
 		return -ENOMEM;
-	err = ask(sock, msg, match_device, lookup);
+	err = send_request(sock, msg, match_dev_index, lookup);
 	nlmsg_free(msg);
 	return err == -ENOENT ? -ENODEV : err;
 }
 
-static int ask_chardev(struct nl_sock *sock, int portnum, struct lookup *lookup)
+static int find_chardev(struct nl_sock *sock, int portnum, struct lookup *lookup)
 {
 	int type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, NLDEV_CMD_GET_CHARDEV);
 	struct nl_msg *msg = nlmsg_alloc_simple(type, NLM_F_REQUEST);
@@ -124,7 +124,7 @@ static int ask_chardev(struct nl_sock *sock, int portnum, struct lookup *lookup)
 	if (msg && !nla_put_string(msg, NLDEV_ATTR_CHARDEV_TYPE, "umad") &&
 	    !nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, lookup->dev_index) &&
 	    !nla_put_u32(msg, RDMA_NLDEV_ATTR_PORT_INDEX, (uint32_t)portnum))
-		err = ask(sock, msg, take_name, lookup);
+		err = send_request(sock, msg, store_chardev_name, lookup);
 	nlmsg_free(msg);
 	return err;
 }
@@ -180,9 +180,9 @@ int netlink_find_umad(const char *ca_name, int portnum, char *name, size_t size)
 		return err;
 	/* the requests ask for no acknowledgement; a dump has its own end */
 	nl_socket_disable_auto_ack(sock);
-	err = ask_index(sock, &lookup);
+	err = find_dev_index(sock, &lookup);
 	if (!err)
-		err = ask_chardev(sock, portnum, &lookup);
+		err = find_chardev(sock, portnum, &lookup);
 	nl_socket_free(sock);
 	return err;
 }

@@ -21,13 +21,6 @@ static bool with_pkey_index(void)
 	return packet_header_size() == sizeof(struct ib_user_mad_hdr);
 }
 
-/* umad_get_mad_addr(), for the calls below: the compiler does not inline an exported function.
- */
-static inline struct ib_mad_addr *address_of(void *umad)
-{
-	return umad ? &((struct ib_user_mad *)umad)->addr : NULL;
-}
-
 EXPORT size_t umad_size(void)
 {
 	return packet_header_size();
@@ -45,11 +38,14 @@ EXPORT int umad_status(void *umad)
 
 EXPORT ib_mad_addr_t *umad_get_mad_addr(void *umad)
 {
-	return address_of(umad);
+	return umad ? &((struct ib_user_mad *)umad)->addr : NULL;
 }
 
-static inline int set_grh_net(struct ib_mad_addr *to, const struct ib_mad_addr *from)
+EXPORT int umad_set_grh_net(void *umad, void *mad_addr)
 {
+	struct ib_mad_addr *to = umad_get_mad_addr(umad);
+	const struct ib_mad_addr *from = mad_addr;
+
 	if (!to)
 		return fail(-EINVAL);
 	to->grh_present = from != NULL;
@@ -63,24 +59,20 @@ static inline int set_grh_net(struct ib_mad_addr *to, const struct ib_mad_addr *
 	return 0;
 }
 
-EXPORT int umad_set_grh_net(void *umad, void *mad_addr)
-{
-	return set_grh_net(address_of(umad), mad_addr);
-}
-
 EXPORT int umad_set_grh(void *umad, void *mad_addr)
 {
-	struct ib_mad_addr *to = address_of(umad);
-	int err = set_grh_net(to, mad_addr);
+	struct ib_mad_addr *to = umad_get_mad_addr(umad);
+	int err = umad_set_grh_net(umad, mad_addr);
 
 	if (!err && mad_addr)
 		to->flow_label = htobe32(to->flow_label);
 	return err;
 }
 
-static inline int set_addr(struct ib_mad_addr *addr, __be16 dlid, __be32 dqp, int sl,
-			   __be32 qkey)
+EXPORT int umad_set_addr_net(void *umad, __be16 dlid, __be32 dqp, int sl, __be32 qkey)
 {
+	struct ib_mad_addr *addr = umad_get_mad_addr(umad);
+
 	if (!addr)
 		return fail(-EINVAL);
 	addr->qpn = dqp;
@@ -90,21 +82,16 @@ static inline int set_addr(struct ib_mad_addr *addr, __be16 dlid, __be32 dqp, in
 	return 0;
 }
 
-EXPORT int umad_set_addr_net(void *umad, __be16 dlid, __be32 dqp, int sl, __be32 qkey)
-{
-	return set_addr(address_of(umad), dlid, dqp, sl, qkey);
-}
-
 EXPORT int umad_set_addr(void *umad, int dlid, int dqp, int sl, int qkey)
 {
-	return set_addr(address_of(umad), htobe16((uint16_t)dlid), htobe32((uint32_t)dqp), sl,
-			htobe32((uint32_t)qkey));
+	return umad_set_addr_net(umad, htobe16((uint16_t)dlid), htobe32((uint32_t)dqp), sl,
+				 htobe32((uint32_t)qkey));
 }
 
 /* Where the layout has no index, its place belongs to the MAD. */
 EXPORT int umad_set_pkey(void *umad, int pkey_index)
 {
-	struct ib_mad_addr *addr = address_of(umad);
+	struct ib_mad_addr *addr = umad_get_mad_addr(umad);
 
 	if (!addr || pkey_index < 0 || pkey_index > UINT16_MAX)
 		return fail(-EINVAL);
@@ -116,7 +103,7 @@ EXPORT int umad_set_pkey(void *umad, int pkey_index)
 
 EXPORT int umad_get_pkey(void *umad)
 {
-	const struct ib_mad_addr *addr = address_of(umad);
+	const struct ib_mad_addr *addr = umad_get_mad_addr(umad);
 
 	if (!addr)
 		return fail(-EINVAL);
