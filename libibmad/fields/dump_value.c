@@ -166,108 +166,35 @@ static void dump_named(char *buf, int bufsz, void *val, const char *const *names
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-EXPORT void mad_dump_linkwidth(char *buf, int bufsz, void *val, int valsz)
-{
-	static const char *const names[] = {
-		[1] = "1X", [2] = "4X", [4] = "8X", [8] = "12X", [16] = "2X"};
+/* The printer mad_dump_<printer>() of a value with names. */
+#define NAMED_VALUE_PRINTER(printer, prefix, suffix, ...)                          \
+	EXPORT void mad_dump_##printer(char *buf, int bufsz, void *val, int valsz) \
+	{                                                                          \
+		static const char *const names[] = {__VA_ARGS__};                  \
+                                                                                   \
+		(void)valsz;                                                       \
+		dump_named(buf, bufsz, val, names, COUNT(names), prefix, suffix);  \
+	}
 
-	(void)valsz;
-	dump_named(buf, bufsz, val, names, COUNT(names), "undefined (", ")");
-}
-
-EXPORT void mad_dump_linkspeed(char *buf, int bufsz, void *val, int valsz)
-{
-	static const char *const names[] = {
-		[0] = "Extended speed", [1] = "2.5 Gbps", [2] = "5.0 Gbps", [4] = "10.0 Gbps"};
-
-	(void)valsz;
-	dump_named(buf, bufsz, val, names, COUNT(names), "undefined (", ")");
-}
-
-EXPORT void mad_dump_linkspeedext(char *buf, int bufsz, void *val, int valsz)
-{
-	static const char *const names[] = {[0] = "No Extended Speed",
-					    [1] = "14.0625 Gbps",
-					    [2] = "25.78125 Gbps",
-					    [4] = "53.125 Gbps",
-					    [8] = "106.25 Gbps"};
-
-	(void)valsz;
-	dump_named(buf, bufsz, val, names, COUNT(names), "undefined (", ")");
-}
-
-EXPORT void mad_dump_linkspeedext2(char *buf, int bufsz, void *val, int valsz)
-{
-	static const char *const names[] = {"No Extended Speed 2", "212.5 Gbps"};
-
-	(void)valsz;
-	dump_named(buf, bufsz, val, names, COUNT(names), "undefined (", ")");
-}
-
-EXPORT void mad_dump_portstate(char *buf, int bufsz, void *val, int valsz)
-{
-	static const char *const names[] = {"NoChange", "Down", "Initialize", "Armed",
-					    "Active"};
-
-	(void)valsz;
-	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")");
-}
-
-EXPORT void mad_dump_linkdowndefstate(char *buf, int bufsz, void *val, int valsz)
-{
-	static const char *const names[] = {"NoChange", "Sleep", "Polling"};
-
-	(void)valsz;
-	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")");
-}
-
-EXPORT void mad_dump_physportstate(char *buf, int bufsz, void *val, int valsz)
-{
-	static const char *const names[] = {"NoChange",
-					    "Sleep",
-					    "Polling",
-					    "Disabled",
-					    "PortConfigurationTraining",
-					    "LinkUp",
-					    "LinkErrorRecovery",
-					    "PhyTest"};
-
-	(void)valsz;
-	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")");
-}
-
-EXPORT void mad_dump_mtu(char *buf, int bufsz, void *val, int valsz)
-{
-	static const char *const names[] = {NULL, "256", "512", "1024", "2048", "4096"};
-
-	(void)valsz;
-	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")");
-}
-
-EXPORT void mad_dump_vlcap(char *buf, int bufsz, void *val, int valsz)
-{
-	static const char *const names[] = {NULL, "VL0", "VL0-1", "VL0-3", "VL0-7", "VL0-14"};
-
-	(void)valsz;
-	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")");
-}
-
-EXPORT void mad_dump_opervls(char *buf, int bufsz, void *val, int valsz)
-{
-	static const char *const names[] = {"No change", "VL0",   "VL0-1",
-					    "VL0-3",     "VL0-7", "VL0-14"};
-
-	(void)valsz;
-	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")");
-}
-
-EXPORT void mad_dump_node_type(char *buf, int bufsz, void *val, int valsz)
-{
-	static const char *const names[] = {NULL, "Channel Adapter", "Switch", "Router"};
-
-	(void)valsz;
-	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")?");
-}
+NAMED_VALUE_PRINTER(linkwidth, "undefined (",
+		    ")", [1] = "1X", [2] = "4X", [4] = "8X", [8] = "12X", [16] = "2X")
+NAMED_VALUE_PRINTER(
+	linkspeed, "undefined (",
+	")", [0] = "Extended speed", [1] = "2.5 Gbps", [2] = "5.0 Gbps", [4] = "10.0 Gbps")
+NAMED_VALUE_PRINTER(linkspeedext, "undefined (",
+		    ")", [0] = "No Extended Speed", [1] = "14.0625 Gbps", [2] = "25.78125 Gbps",
+		    [4] = "53.125 Gbps", [8] = "106.25 Gbps")
+NAMED_VALUE_PRINTER(linkspeedext2, "undefined (", ")", "No Extended Speed 2", "212.5 Gbps")
+NAMED_VALUE_PRINTER(linkspeedextsup2, " undefined (", ")", "0", "212.5 Gbps")
+NAMED_VALUE_PRINTER(linkspeedexten2, " undefined (", ")", "0", "212.5 Gbps")
+NAMED_VALUE_PRINTER(portstate, "?(", ")", "NoChange", "Down", "Initialize", "Armed", "Active")
+NAMED_VALUE_PRINTER(linkdowndefstate, "?(", ")", "NoChange", "Sleep", "Polling")
+NAMED_VALUE_PRINTER(physportstate, "?(", ")", "NoChange", "Sleep", "Polling", "Disabled",
+		    "PortConfigurationTraining", "LinkUp", "LinkErrorRecovery", "PhyTest")
+NAMED_VALUE_PRINTER(mtu, "?(", ")", NULL, "256", "512", "1024", "2048", "4096")
+NAMED_VALUE_PRINTER(vlcap, "?(", ")", NULL, "VL0", "VL0-1", "VL0-3", "VL0-7", "VL0-14")
+NAMED_VALUE_PRINTER(opervls, "?(", ")", "No change", "VL0", "VL0-1", "VL0-3", "VL0-7", "VL0-14")
+NAMED_VALUE_PRINTER(node_type, "?(", ")?", NULL, "Channel Adapter", "Switch", "Router")
 
 /* --- sets of bits --------------------------------------------------------------- */
 
@@ -380,25 +307,6 @@ EXPORT void mad_dump_linkspeedexten(char *buf, int bufsz, void *val, int valsz)
 	else
 		put_extended_speeds(&text, value);
 	text_end(&text);
-}
-
-static void dump_speeds2(char *buf, int bufsz, void *val)
-{
-	static const char *const names[] = {"0", "212.5 Gbps"};
-
-	dump_named(buf, bufsz, val, names, COUNT(names), " undefined (", ")");
-}
-
-EXPORT void mad_dump_linkspeedextsup2(char *buf, int bufsz, void *val, int valsz)
-{
-	(void)valsz;
-	dump_speeds2(buf, bufsz, val);
-}
-
-EXPORT void mad_dump_linkspeedexten2(char *buf, int bufsz, void *val, int valsz)
-{
-	(void)valsz;
-	dump_speeds2(buf, bufsz, val);
 }
 
 /* Writes the number, and below it a line for each bit that has a name. */

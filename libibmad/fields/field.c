@@ -37,81 +37,45 @@ static void set_unaligned(uint8_t *buf, int base, const struct position *at, uin
 	}
 }
 
-static uint64_t get64(const uint8_t *at)
+/* The position of a field; that of IB_NO_FIELD, which has no mask, if the ID is no field. */
+static const struct position *find_position(enum MAD_FIELDS id)
 {
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return be64toh(value);
+	return &field_positions[(unsigned)id < FIELD_NUMBERS ? id : IB_NO_FIELD];
 }
 
-static void set64(uint8_t *at, uint64_t value)
-{
-	value = htobe64(value);
-	memcpy(at, &value, sizeof(value));
-}
-
-/* The position of a field; if the ID is no field, a position without mask that is not wide. */
-static inline const struct position *find_position(enum MAD_FIELDS id)
-{
-	if (__builtin_expect((unsigned)id < FIELD_NUMBERS, 1))
-		return &field_positions[id];
-	return &field_positions[IB_NO_FIELD];
-}
-
-/* A word of an image, with any alignment and any type. */
-typedef __be32 __attribute__((aligned(1), may_alias)) word_t;
-
-/* The position of a field that is in one word of the image, so that a mask is enough. */
-static inline const struct position *find_in_word(enum MAD_FIELDS id, int base)
-{
-	if (__builtin_expect((unsigned)id < FIELD_NUMBERS, 1) && field_positions[id].mask &&
-	    !(base & 3))
-		return &field_positions[id];
-	return NULL;
-}
-
-static inline uint32_t get_in_word(const uint8_t *buf, int base, const struct position *at)
-{
-	return be32toh(*(const word_t *)(buf + base + at->offset) & at->mask) >> at->shift;
-}
-
-static inline void set_in_word(uint8_t *buf, int base, const struct position *at,
-			       uint32_t value)
-{
-	word_t *word = (word_t *)(buf + base + at->offset);
-
-	*word ^= (*word ^ htobe32(value << at->shift)) & at->mask;
-}
-
-/*
- * The other fields, in functions of their own: numbers of 64 bits, fields across words, and
- * bytes.
- */
-static RARE uint64_t get_other(const uint8_t *buf, int base, enum MAD_FIELDS id)
+static uint64_t get_number(const uint8_t *buf, int base, enum MAD_FIELDS id)
 {
 	const struct position *at = find_position(id);
+	uint64_t wide;
+	__be32 word;
 
-	if (at->wide)
-		return get64(buf + base + at->offset);
-	return at->mask ? get_unaligned(buf, base, at) : 0;
+	if (at->wide) {
+		memcpy(&wide, buf + base + at->offset, sizeof(wide));
+		return be64toh(wide);
+	}
+	if (!at->mask)
+		return 0;
+	if (base & 3)
+		return get_unaligned(buf, base, at);
+	memcpy(&word, buf + base + at->offset, sizeof(word));
+	return be32toh(word & at->mask) >> at->shift;
 }
 
-static RARE void set_other(uint8_t *buf, int base, enum MAD_FIELDS id, uint64_t value)
+static void set_number(uint8_t *buf, int base, enum MAD_FIELDS id, uint64_t value)
 {
 	const struct position *at = find_position(id);
+	__be32 word;
 
-	if (at->wide)
-		set64(buf + base + at->offset, value);
-	else if (at->mask)
+	if (at->wide) {
+		value = htobe64(value);
+		memcpy(buf + base + at->offset, &value, sizeof(value));
+	} else if (at->mask && base & 3) {
 		set_unaligned(buf, base, at, (uint32_t)value);
-}
-
-static inline uint64_t get_number(const uint8_t *buf, int base_offs, enum MAD_FIELDS id)
-{
-	const struct position *at = find_in_word(id, base_offs);
-
-	return at ? get_in_word(buf, base_offs, at) : get_other(buf, base_offs, id);
+	} else if (at->mask) {
+		memcpy(&word, buf + base + at->offset, sizeof(word));
+		word ^= (word ^ htobe32((uint32_t)value << at->shift)) & at->mask;
+		memcpy(buf + base + at->offset, &word, sizeof(word));
+	}
 }
 
 EXPORT uint64_t mad_get_field64(void *buf, int base_offs, enum MAD_FIELDS id)
@@ -131,22 +95,12 @@ EXPORT uint32_t mad_get_field(void *buf, int base_offs, enum MAD_FIELDS id)
 
 EXPORT void mad_set_field64(void *buf, int base_offs, enum MAD_FIELDS id, uint64_t value)
 {
-	const struct position *at = find_in_word(id, base_offs);
-
-	if (at)
-		set_in_word(buf, base_offs, at, (uint32_t)value);
-	else
-		set_other(buf, base_offs, id, value);
+	set_number(buf, base_offs, id, value);
 }
 
 EXPORT void mad_set_field(void *buf, int base_offs, enum MAD_FIELDS id, uint32_t value)
 {
-	const struct position *at = find_in_word(id, base_offs);
-
-	if (at)
-		set_in_word(buf, base_offs, at, value);
-	else
-		set_other(buf, base_offs, id, value);
+	set_number(buf, base_offs, id, value);
 }
 
 EXPORT void mad_read_array(const void *buf, int base_offs, enum MAD_FIELDS id, void *value)
@@ -196,34 +150,29 @@ EXPORT void mad_set_array(void *buf, int base_offs, enum MAD_FIELDS id, void *va
 EXPORT void mad_decode_field(uint8_t *buf, enum MAD_FIELDS id, void *value)
 {
 	const struct position *at = find_position(id);
+	uint64_t number = get_number(buf, 0, id);
+	uint32_t lower = (uint32_t)number;
 
-	if (__builtin_expect(at->mask != 0, 1)) {
-		uint32_t number = get_in_word(buf, 0, at);
-
+	if (at->wide)
 		memcpy(value, &number, sizeof(number));
-	} else if (at->wide) {
-		uint64_t number = get64(buf + at->offset);
-
-		memcpy(value, &number, sizeof(number));
-	} else {
+	else if (at->mask)
+		memcpy(value, &lower, sizeof(lower));
+	else
 		mad_get_array(buf, 0, id, value);
-	}
 }
 
 EXPORT void mad_encode_field(uint8_t *buf, enum MAD_FIELDS id, void *value)
 {
 	const struct position *at = find_position(id);
+	uint64_t number;
+	uint32_t lower;
 
-	if (__builtin_expect(at->mask != 0, 1)) {
-		uint32_t number;
-
+	if (at->wide) {
 		memcpy(&number, value, sizeof(number));
-		set_in_word(buf, 0, at, number);
-	} else if (at->wide) {
-		uint64_t number;
-
-		memcpy(&number, value, sizeof(number));
-		set64(buf + at->offset, number);
+		set_number(buf, 0, id, number);
+	} else if (at->mask) {
+		memcpy(&lower, value, sizeof(lower));
+		set_number(buf, 0, id, lower);
 	} else {
 		mad_set_array(buf, 0, id, value);
 	}
@@ -247,7 +196,7 @@ EXPORT const struct mad_field *mad_field_info(enum MAD_FIELDS id)
 }
 
 /* Whether a field has the name "constant", "label" or "attribute.label". */
-static int goes_by(const struct mad_field *field, const char *name)
+static bool has_name(const struct mad_field *field, const char *name)
 {
 	size_t length = strlen(field->attribute);
 
@@ -261,7 +210,7 @@ EXPORT enum MAD_FIELDS mad_field_by_name(const char *name)
 	enum MAD_FIELDS id;
 
 	for (id = IB_NO_FIELD; name && id < FIELD_NUMBERS; id++)
-		if (find_field(id) && goes_by(&field_table[id].info, name))
+		if (find_field(id) && has_name(&field_table[id].info, name))
 			return id;
 	return IB_NO_FIELD;
 }
