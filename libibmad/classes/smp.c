@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <stdbool.h>
 
-static INLINE uint8_t *smp_rpc(int method, void *data, ib_portid_t *portid, unsigned attrid,
-			       unsigned mod, unsigned timeout, int *rstatus,
-			       const struct ibmad_port *srcport)
+static uint8_t *smp_rpc(int method, void *data, ib_portid_t *portid, unsigned attrid,
+			unsigned mod, unsigned timeout, int *rstatus,
+			const struct ibmad_port *srcport)
 {
 	ib_rpc_t rpc = {
 		.mgtclass = IB_SMI_CLASS,

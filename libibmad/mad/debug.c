@@ -49,7 +49,7 @@ static void describe(char *text, size_t size, const void *umad, const uint8_t *m
 		 preposition, address, get32(mad, TID_OFFS));
 }
 
-RARE void debug_write_sent(const char *call, const void *umad, const uint8_t *mad)
+void debug_write_sent(const char *call, const void *umad, const uint8_t *mad)
 {
 	char text[DEBUG_TEXT_MAX];
 
@@ -57,7 +57,7 @@ RARE void debug_write_sent(const char *call, const void *umad, const uint8_t *ma
 	report_debug(call, "%s", text);
 }
 
-RARE void debug_write_received(const char *call, const void *umad, const uint8_t *mad)
+void debug_write_received(const char *call, const void *umad, const uint8_t *mad)
 {
 	char text[DEBUG_TEXT_MAX];
 
@@ -65,8 +65,8 @@ RARE void debug_write_received(const char *call, const void *umad, const uint8_t
 	report_debug(call, "%s", text);
 }
 
-RARE void debug_write_result(const char *call, const void *umad, const uint8_t *mad,
-			     const struct debug_result *result)
+void debug_write_result(const char *call, const void *umad, const uint8_t *mad,
+			const struct debug_result *result)
 {
 	char text[DEBUG_TEXT_MAX], end[64];
 

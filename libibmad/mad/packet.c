@@ -5,7 +5,6 @@
 #include "base/export.h"
 #include "mad/packet.h"
 
-#include "mad/layout.h"
 #include "base/report.h"
 
 #include <infiniband/mad.h>
@@ -35,7 +34,7 @@ static void forget_ids(void)
 	atomic_store(&our_ids, 0);
 }
 
-static RARE unsigned random_start(void)
+static unsigned random_start(void)
 {
 	struct timespec now;
 	unsigned start;
@@ -74,7 +73,8 @@ bool trid_is_ours(uint32_t tid)
 
 /* --- headers and packets ---------------------------------------------------------- */
 
-int packet_put_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
+/* Writes the part of the header for a directed route (IBA 14.2.1.2). 0, or -1: no route. */
+static int put_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
 {
 	if (!path) {
 		report("mad_encode", "a MAD with a directed route needs a path");
@@ -100,6 +100,32 @@ int packet_put_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path
 	return 0;
 }
 
+/* Writes all but the data. mgmt_class is that of the rpc. 0, or -1 without a route. */
+static int put_headers(uint8_t *mad, const ib_rpc_t *rpc, int mgmt_class, uint64_t trid,
+		       const ib_dr_path_t *path)
+{
+	mad[0] = 1; /* the base version */
+	mad[1] = (uint8_t)mgmt_class;
+	mad[2] = class_version(mgmt_class);
+	mad[3] = (uint8_t)rpc->method;
+	put16(mad, STATUS_OFFS, (uint16_t)rpc->rstatus);
+	put64(mad, 8, trid);
+	put16(mad, ATTRIBUTE_OFFS, (uint16_t)rpc->attr.id);
+	put32(mad, MODIFIER_OFFS, rpc->attr.mod);
+	if (mgmt_class == IB_SA_CLASS) {
+		put64(mad, 36, rpc->mkey); /* SM_Key */
+		put64(mad, 48, rpc->mask);
+		return 0;
+	}
+	put64(mad, 24,
+	      mgmt_class == IB_CC_CLASS ? ((const ib_rpc_cc_t *)rpc)->cckey : rpc->mkey);
+	if (mgmt_class == IB_SMI_DIRECT_CLASS)
+		return put_route(mad, rpc, path);
+	if (mad_is_vendor_range2(mgmt_class))
+		put32(mad, 36, (rpc->oui & 0xffffff) | (uint32_t)mad[36] << 24);
+	return 0;
+}
+
 /* Whether the data fits into one MAD. */
 static bool data_fits(const ib_rpc_t *rpc)
 {
@@ -108,7 +134,7 @@ static bool data_fits(const ib_rpc_t *rpc)
 }
 
 /* Stores that an argument is wrong, and returns NULL with errno. */
-static RARE void *not_encoded(void)
+static void *encoding_refused(void)
 {
 	failure_refuse_call(MAD_FAILURE_OTHER, 0, EINVAL);
 	return NULL;
@@ -119,11 +145,11 @@ EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *da
 	uint8_t *mad = buf;
 
 	if (!buf || !rpc || (data && !data_fits(rpc)))
-		return not_encoded();
+		return encoding_refused();
 	if (!rpc->trid)
 		rpc->trid = mad_trid();
-	if (packet_put_headers(mad, rpc, rpc->mgtclass & 0xff, rpc->trid, drpath))
-		return not_encoded();
+	if (put_headers(mad, rpc, rpc->mgtclass & 0xff, rpc->trid, drpath))
+		return encoding_refused();
 	if (data)
 		memcpy(mad + rpc->dataoffs, data, (size_t)rpc->datasz);
 	return mad + IB_MAD_SIZE;
@@ -139,15 +165,37 @@ static void put_rmpp_header(uint8_t *mad, const ib_rmpp_hdr_t *rmpp)
 	put32(mad, RMPP_DATA2_OFFS, rmpp->d2.u);
 }
 
-void packet_address_gmp(void *umad, uint8_t *mad, const ib_portid_t *dport,
+/* Writes the address of a request into the umad header, and an RMPP header if there is one. */
+static void put_address(void *umad, uint8_t *mad, int mgmt_class, const ib_portid_t *dport,
 			const ib_rmpp_hdr_t *rmpp)
 {
-	address_gmp(umad, dport, 0);
-	if (rmpp)
-		put_rmpp_header(mad, rmpp);
+	int lid = dport->lid;
+
+	if (!is_smp_class(mgmt_class)) {
+		address_gmp(umad, dport, 0);
+		if (rmpp)
+			put_rmpp_header(mad, rmpp);
+		return;
+	}
+	/* a directed route begins at this port, unless it begins with a LID part */
+	if (mgmt_class == IB_SMI_DIRECT_CLASS &&
+	    (lid <= 0 || dport->drpath.drslid == PERMISSIVE_LID))
+		lid = PERMISSIVE_LID;
+	umad_set_addr(umad, lid, 0, 0, 0);
+	umad_set_grh(umad, NULL);
+	umad_set_pkey(umad, 0);
 }
 
-RARE void rmpp_mark(uint8_t *mad)
+int packet_build(void *umad, uint8_t *mad, const ib_rpc_t *rpc, int mgmt_class, uint64_t trid,
+		 const ib_portid_t *dport, const ib_rmpp_hdr_t *rmpp)
+{
+	if (put_headers(mad, rpc, mgmt_class, trid, &dport->drpath))
+		return -EINVAL;
+	put_address(umad, mad, mgmt_class, dport, rmpp);
+	return 0;
+}
+
+void rmpp_mark(uint8_t *mad)
 {
 	mad[RMPP_VERSION_OFFS] = RMPP_VERSION;
 	mad[RMPP_TYPE_OFFS] = IB_RMPP_TYPE_DATA;
@@ -186,12 +234,12 @@ EXPORT int mad_build_pkt(void *umad, ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_
 	uint8_t *mad = umad_get_mad(umad);
 
 	if (!dport) {
-		not_encoded();
+		encoding_refused();
 		return -1;
 	}
 	if (!mad_encode(mad, rpc, &dport->drpath, data))
 		return -1;
-	packet_put_address(umad, mad, rpc->mgtclass & 0xff, dport, rmpp);
+	put_address(umad, mad, rpc->mgtclass & 0xff, dport, rmpp);
 	return IB_MAD_SIZE;
 }
 

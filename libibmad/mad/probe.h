@@ -9,7 +9,6 @@
 #ifndef LIBIBMAD_PROBE_H
 #define LIBIBMAD_PROBE_H
 
-#include "base/export.h"
 #include "mad/layout.h"
 
 #include <infiniband/umad.h>
@@ -53,7 +52,7 @@ void no_probe(int number, ...);
 	      (mad)[1], get16(mad, ATTRIBUTE_OFFS), one, other)
 
 /* A request waits to be sent for the first time. */
-static INLINE void probe_request_submitted(const void *request, const uint8_t *umad,
+static inline void probe_request_submitted(const void *request, const uint8_t *umad,
 					   const uint8_t *mad, int timeout_ms,
 					   unsigned attempts)
 {
@@ -61,28 +60,28 @@ static INLINE void probe_request_submitted(const void *request, const uint8_t *u
 }
 
 /* A packet is written: the first packet of the request has the number 1. */
-static INLINE void probe_request_transmitted(const void *request, const uint8_t *umad,
+static inline void probe_request_transmitted(const void *request, const uint8_t *umad,
 					     const uint8_t *mad, unsigned number)
 {
 	PROBE_MAD(request_transmitted, request, umad, mad, get32(mad, TID_OFFS), number);
 }
 
 /* umad has the response. The round trip is 0 if it is not known. */
-static INLINE void probe_response_received(const uint8_t *umad, const uint8_t *mad,
+static inline void probe_response_received(const uint8_t *umad, const uint8_t *mad,
 					   unsigned status, uint32_t rtt_us)
 {
 	PROBE_MAD(response_received, get32(mad, TID_OFFS), umad, mad, status, rtt_us);
 }
 
 /* umad has a response with the ID of a request, which is not the response to it. */
-static INLINE void probe_response_mismatched(const uint8_t *umad, const uint8_t *mad)
+static inline void probe_response_mismatched(const uint8_t *umad, const uint8_t *mad)
 {
 	PROBE_MAD(response_mismatched, get32(mad, TID_OFFS), umad, mad, mad[3],
 		  get32(mad, MODIFIER_OFFS));
 }
 
 /* An attempt ended without a response. */
-static INLINE void probe_attempt_timed_out(const void *request, const uint8_t *umad,
+static inline void probe_attempt_timed_out(const void *request, const uint8_t *umad,
 					   const uint8_t *mad, int timeout_ms,
 					   unsigned attempts_left)
 {
@@ -90,7 +89,7 @@ static INLINE void probe_attempt_timed_out(const void *request, const uint8_t *u
 }
 
 /* A request is complete, with 0 or with an errno. */
-static INLINE void probe_request_completed(const void *request, const uint8_t *umad,
+static inline void probe_request_completed(const void *request, const uint8_t *umad,
 					   const uint8_t *mad, int error,
 					   unsigned transmissions)
 {
@@ -98,7 +97,7 @@ static INLINE void probe_request_completed(const void *request, const uint8_t *u
 }
 
 /* Whether a program traces the numbers of requests that may be in flight. */
-static INLINE bool probe_is_window_traced(void)
+static inline bool probe_is_window_traced(void)
 {
 #if HAS_PROBES
 	return __builtin_expect(SEMAPHORE(window_changed), 0);
@@ -108,7 +107,7 @@ static INLINE bool probe_is_window_traced(void)
 }
 
 /* The number of requests of a queue pair that may be in flight has changed. */
-static INLINE void probe_window_changed(int handle, unsigned queue_pair, unsigned before,
+static inline void probe_window_changed(int handle, unsigned queue_pair, unsigned before,
 					unsigned now)
 {
 	PROBE(window_changed, handle, queue_pair, before, now);
