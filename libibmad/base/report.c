@@ -18,36 +18,25 @@ EXPORT int ibdebug;
 
 static atomic_bool show_errors;
 
-/* Formats a message. A name with a line feed must not make two lines. */
-__attribute__((format(printf, 3, 0))) static void compose(char *text, size_t size,
-							  const char *format, va_list args)
+/* Writes a message, followed by its cause unless that is NULL. errno does not change. */
+__attribute__((format(printf, 5, 0))) static void write_message(
+	enum umad_log_level level, const char *kind, const char *call, const char *cause,
+	const char *format, va_list args)
 {
-	vsnprintf(text, size, format, args);
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ')
-			*text = '?';
-}
+	int saved_errno = errno;
+	char text[512], line[640];
+	size_t length;
 
-static void tell(enum umad_log_level level, const char *kind, const char *call,
-		 const char *text)
-{
-	char line[640];
-
+	vsnprintf(text, sizeof(text), format, args);
+	/* a name with a line feed must not make two lines */
+	for (length = 0; text[length]; length++)
+		if ((unsigned char)text[length] < ' ')
+			text[length] = '?';
+	if (cause)
+		snprintf(text + length, sizeof(text) - length, ": %s", cause);
 	snprintf(line, sizeof(line), "%s: %s", call, text);
 	if (!umad_log(level, line))
 		fprintf(stderr, "%s: [%d] %s\n", kind, getpid(), line);
-}
-
-__attribute__((format(printf, 3, 0))) static void tell_formatted(enum umad_log_level level,
-								 const char *call,
-								 const char *format,
-								 va_list args)
-{
-	int saved_errno = errno;
-	char text[512];
-
-	compose(text, sizeof(text), format, args);
-	tell(level, "ibwarn", call, text);
 	errno = saved_errno;
 }
 
@@ -56,7 +45,7 @@ void report(const char *call, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	tell_formatted(UMAD_LOG_WARNING, call, format, args);
+	write_message(UMAD_LOG_WARNING, "ibwarn", call, NULL, format, args);
 	va_end(args);
 }
 
@@ -65,30 +54,24 @@ void report_debug(const char *call, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	tell_formatted(UMAD_LOG_INFO, call, format, args);
+	write_message(UMAD_LOG_INFO, "ibwarn", call, NULL, format, args);
 	va_end(args);
+}
+
+void report_and_exit(const char *call, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	write_message(UMAD_LOG_WARNING, "ibpanic", call, strerror(errno), format, args);
+	va_end(args);
+	exit(-1);
 }
 
 void report_not_made(const char *call, int error)
 {
 	if (ibdebug)
 		report_debug(call, "the request cannot be made: %s", strerror(error));
-}
-
-void report_and_exit(const char *call, const char *format, ...)
-{
-	int error = errno;
-	char text[512];
-	size_t length;
-	va_list args;
-
-	va_start(args, format);
-	compose(text, sizeof(text), format, args);
-	va_end(args);
-	length = strlen(text);
-	snprintf(text + length, sizeof(text) - length, ": %s", strerror(error));
-	tell(UMAD_LOG_WARNING, "ibpanic", call, text);
-	exit(-1);
 }
 
 void report_bytes(const char *what, const uint8_t *mad, int length)
@@ -159,14 +142,6 @@ void report_failure(const char *call, const char *destination, int error)
 
 /* --- bytes ---------------------------------------------------------------------- */
 
-static void put_byte(FILE *file, uint8_t byte)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	fputc(digits[byte >> 4], file);
-	fputc(digits[byte & 0xf], file);
-}
-
 /* Pairs of bytes, eight pairs a line. */
 EXPORT void xdump(FILE *file, const char *msg, void *p, int size)
 {
@@ -176,7 +151,7 @@ EXPORT void xdump(FILE *file, const char *msg, void *p, int size)
 	if (msg)
 		fputs(msg, file);
 	for (i = 0; i < size; i++) {
-		put_byte(file, bytes[i]);
+		fprintf(file, "%02x", bytes[i]);
 		if (i % 16 == 15)
 			fputc('\n', file);
 		else if (i % 2)
@@ -188,16 +163,16 @@ EXPORT void xdump(FILE *file, const char *msg, void *p, int size)
 
 /* --- the last failure ----------------------------------------------------------- */
 
-static _Thread_local struct mad_failure last;
+static _Thread_local struct mad_failure last_failure;
 
 void failure_store(const struct mad_failure *failure)
 {
-	last = *failure;
+	last_failure = *failure;
 }
 
 int failure_of_failed_call(int mgmt_class, int error)
 {
-	last = (struct mad_failure){
+	last_failure = (struct mad_failure){
 		.error = error,
 		.mgmt_class = mgmt_class & 0xff,
 		.kind = mgmt_class ? MAD_FAILURE_REQUEST : MAD_FAILURE_OTHER,
@@ -209,7 +184,7 @@ void failure_of_reply(const struct mad_reply *reply, int mgmt_class, unsigned me
 		      unsigned attribute)
 {
 	if (reply->error)
-		last = (struct mad_failure){
+		last_failure = (struct mad_failure){
 			.error = reply->error,
 			.mgmt_class = mgmt_class & 0xff,
 			.method = method,
@@ -227,12 +202,12 @@ void failure_refuse(int mgmt_class, int error)
 
 void failure_refuse_call(enum mad_failure_kind kind, int mgmt_class, int error)
 {
-	last = (struct mad_failure){
+	last_failure = (struct mad_failure){
 		.error = -error, .mgmt_class = mgmt_class & 0xff, .kind = kind};
 	errno = error;
 }
 
 EXPORT const struct mad_failure *mad_last_failure(void)
 {
-	return &last;
+	return &last_failure;
 }

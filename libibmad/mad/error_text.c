@@ -12,21 +12,16 @@
 #include <limits.h>
 #include <string.h>
 
-/* Begins a text in a buffer, which may be NULL if its size is 0. */
-static struct text begin(char *buffer, size_t size)
+static struct text error_text_begin(char *buffer, size_t size)
 {
-	if (!buffer)
-		size = 0;
 	return text_begin(buffer, size < INT_MAX ? (int)size : INT_MAX);
 }
 
-/* Ends the text, and returns the result of the public call. */
-static const char *end(struct text *text, char *buffer)
+/* Returns the result of the public call. */
+static const char *error_text_end(struct text *text, char *buffer)
 {
-	bool fits = text->end;
-
 	text_end(text);
-	return fits ? buffer : "";
+	return text->end ? buffer : "";
 }
 
 /* --- classes -------------------------------------------------------------------- */
@@ -106,98 +101,87 @@ static const struct {
 
 /* --- composing ------------------------------------------------------------------ */
 
-struct parts {
-	struct text *text;
-	unsigned count;
-};
-
-/* Begins the next part. */
-static struct text *part(struct parts *parts)
-{
-	if (parts->count++)
-		text_string(parts->text, "; ");
-	return parts->text;
-}
-
 static void put_hex(struct text *text, unsigned bits)
 {
 	text_string(text, "status 0x");
 	text_hex(text, bits, 4);
 }
 
-static void put_common(struct parts *parts, unsigned status)
+/* Writes the next part of a list. The first one has an empty separator. */
+static void put_part(struct text *text, const char **separator, const char *part)
+{
+	text_string(text, *separator);
+	text_string(text, part);
+	*separator = "; ";
+}
+
+static void put_common_part(struct text *text, const char **separator, unsigned status)
 {
 	const char *code = codes[(status & CODE_MASK) >> CODE_SHIFT];
 
 	if (status & IB_MAD_STS_BUSY)
-		text_string(part(parts), "busy");
+		put_part(text, separator, "busy");
 	if (status & IB_MAD_STS_REDIRECT)
-		text_string(part(parts), "redirection required");
+		put_part(text, separator, "redirection required");
 	status &= ~(unsigned)(IB_MAD_STS_BUSY | IB_MAD_STS_REDIRECT);
 	if (code) {
-		text_string(part(parts), code);
+		put_part(text, separator, code);
 		status &= ~(unsigned)CODE_MASK;
 	}
-	if (status)
-		put_hex(part(parts), status);
+	if (status) {
+		put_part(text, separator, "");
+		put_hex(text, status);
+	}
 }
 
-/* Writes the texts of bits. Returns the bits without text. */
-static unsigned put_device_bits(struct text *text, unsigned status)
+static void put_class_part(struct text *text, unsigned mgmt_class, unsigned status)
 {
+	unsigned code = status >> CLASS_SHIFT;
 	const char *comma = "";
 
+	put_class(text, mgmt_class);
+	text_string(text, ": ");
+	if (mgmt_class == IB_SA_CLASS && code < sizeof(sa_codes) / sizeof(*sa_codes)) {
+		text_string(text, sa_codes[code]);
+		return;
+	}
 	for (unsigned i = 0; i < sizeof(device_bits) / sizeof(*device_bits); i++)
-		if (status & device_bits[i].bit) {
+		if (mgmt_class == IB_DEVICE_MGMT_CLASS && status & device_bits[i].bit) {
 			text_string(text, comma);
 			text_string(text, device_bits[i].text);
 			status &= ~device_bits[i].bit;
 			comma = ", ";
 		}
-	if (status)
+	if (status) {
 		text_string(text, comma);
-	return status;
-}
-
-static void put_class_part(struct parts *parts, unsigned mgmt_class, unsigned status)
-{
-	unsigned code = status >> CLASS_SHIFT;
-
-	part(parts);
-	put_class(parts->text, mgmt_class);
-	text_string(parts->text, ": ");
-	if (mgmt_class == IB_SA_CLASS && code < sizeof(sa_codes) / sizeof(*sa_codes)) {
-		text_string(parts->text, sa_codes[code]);
-		return;
+		put_hex(text, status);
 	}
-	if (mgmt_class == IB_DEVICE_MGMT_CLASS)
-		status = put_device_bits(parts->text, status);
-	if (status)
-		put_hex(parts->text, status);
 }
 
 static void put_status(struct text *text, unsigned mgmt_class, unsigned status)
 {
-	struct parts parts = {.text = text};
+	const char *separator = "";
 
 	mgmt_class &= 0xff;
 	if (mgmt_class == IB_SMI_DIRECT_CLASS)
 		status &= ~DIRECTION;
-	if (status & ~(unsigned)CLASS_PART)
-		put_common(&parts, status & ~(unsigned)CLASS_PART);
-	if (status & CLASS_PART)
-		put_class_part(&parts, mgmt_class, status & CLASS_PART);
-	if (!parts.count)
+	if (!status)
 		text_string(text, "success");
+	if (status & ~(unsigned)CLASS_PART)
+		put_common_part(text, &separator, status & ~(unsigned)CLASS_PART);
+	if (status & CLASS_PART) {
+		text_string(text, separator);
+		put_class_part(text, mgmt_class, status & CLASS_PART);
+	}
 }
 
 EXPORT const char *mad_status_text(unsigned mgmt_class, unsigned status, char *buffer,
 				   size_t size)
 {
-	struct text text = begin(buffer, size);
+	struct text text = error_text_begin(buffer, size);
 
 	put_status(&text, mgmt_class, status);
-	return end(&text, buffer);
+	return error_text_end(&text, buffer);
 }
 
 /* --- failures ------------------------------------------------------------------- */
@@ -250,8 +234,8 @@ static void put_no_response(struct text *text, unsigned transmissions, unsigned 
 	put_time(text, ms);
 }
 
-/* The text of errors[]; false if it has none. */
-static bool put_known(struct text *text, int error)
+/* Writes the text of errors[]; false if it has none. */
+static bool put_errno_text(struct text *text, int error)
 {
 	for (unsigned i = 0; i < sizeof(errors) / sizeof(*errors); i++)
 		if (error == errors[i].error) {
@@ -275,7 +259,7 @@ static void put_call_failure(struct text *text, const struct mad_failure *failur
 			text_string(text, "another agent on the port has it");
 			return;
 		}
-	} else if (put_known(text, error)) {
+	} else if (put_errno_text(text, error)) {
 		return;
 	}
 	text_string(text, strerror(error));
@@ -308,25 +292,22 @@ static void put_request_failure(struct text *text, const struct mad_failure *fai
 		return;
 	}
 	/* EINVAL after a transmission is an error of the kernel */
-	if (!(error == EINVAL && failure->transmissions) && put_known(text, error))
+	if (!(error == EINVAL && failure->transmissions) && put_errno_text(text, error))
 		return;
 	text_string(text, "the MAD cannot be sent: ");
 	text_string(text, strerror(error));
 }
 
-static void put_failure(struct text *text, const struct mad_failure *failure)
-{
-	if (failure->kind == MAD_FAILURE_REQUEST)
-		put_request_failure(text, failure);
-	else
-		put_call_failure(text, failure);
-}
-
 EXPORT const char *mad_failure_text(const struct mad_failure *failure, char *buffer,
 				    size_t size)
 {
-	struct text text = begin(buffer, size);
+	struct text text = error_text_begin(buffer, size);
 
-	put_failure(&text, failure ? failure : mad_last_failure());
-	return end(&text, buffer);
+	if (!failure)
+		failure = mad_last_failure();
+	if (failure->kind == MAD_FAILURE_REQUEST)
+		put_request_failure(&text, failure);
+	else
+		put_call_failure(&text, failure);
+	return error_text_end(&text, buffer);
 }
