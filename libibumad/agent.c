@@ -65,7 +65,7 @@ static int register_for(int fd, struct ib_user_mad_reg_req *req, const long *met
 	if (id >= 0)
 		return id;
 	if (id == -EBADF)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	errno = -id;
 	return -EPERM;
 }
@@ -77,7 +77,7 @@ EXPORT int umad_register(int portid, int mgmt_class, int mgmt_version, uint8_t r
 
 	if (mgmt_class < 0 || mgmt_class > UINT8_MAX || mgmt_version < 0 ||
 	    mgmt_version > UINT8_MAX)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	req.mgmt_class = (uint8_t)mgmt_class;
 	req.mgmt_class_version = (uint8_t)mgmt_version;
 	set_oui(&req, UMAD_OPENIB_OUI);
@@ -94,10 +94,10 @@ EXPORT int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version, u
 
 	if (!is_vendor_range2(mgmt_class)) {
 		log_info("class 0x%02x is not in vendor range 2", (unsigned)mgmt_class);
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	}
 	if (!oui)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	req.mgmt_class = (uint8_t)mgmt_class;
 	memcpy(req.oui, oui, sizeof(req.oui));
 	return register_for(portid, &req, method_mask);
@@ -160,10 +160,10 @@ EXPORT int umad_register2(int port_fd, struct umad_reg_attr *attr, uint32_t *age
 
 	if (!attr || !agent_id || attr->oui > OUI_MAX ||
 	    (is_vendor_range2(attr->mgmt_class) && !attr->oui))
-		return -fail(-EINVAL);
+		return -fail_errno(-EINVAL);
 	id = register_with_flags(port_fd, attr);
 	if (id < 0)
-		return -fail(id == -EBADF ? -EINVAL : id);
+		return -fail_errno(id == -EBADF ? -EINVAL : id);
 	*agent_id = (uint32_t)id;
 	return 0;
 }
@@ -174,9 +174,9 @@ EXPORT int umad_unregister(int portid, int agentid)
 	int err;
 
 	if (agentid < 0)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	err = sys_ioctl(portid, IB_USER_MAD_UNREGISTER_AGENT, &id);
 	if (err < 0)
-		return fail(err == -EBADF ? -EINVAL : err);
+		return fail_errno(err == -EBADF ? -EINVAL : err);
 	return 0;
 }

@@ -298,7 +298,7 @@ EXPORT int umad_get_ca(const char *ca_name, umad_ca_t *ca)
 	int err;
 
 	if (!ca)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	memset(ca, 0, sizeof(*ca));
 	err = select_ca(ca_name, &choice);
 	if (!ca_name)
@@ -319,7 +319,7 @@ EXPORT int umad_release_ca(umad_ca_t *ca)
 	int i;
 
 	if (!ca)
-		return fail(-ENODEV);
+		return fail_errno(-ENODEV);
 	for (i = 0; i < UMAD_CA_MAX_PORTS; i++) {
 		if (!ca->ports[i])
 			continue;
@@ -336,7 +336,7 @@ EXPORT int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 	int err, type;
 
 	if (!port)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	memset(port, 0, sizeof(*port));
 	err = select_port(ca_name, portnum, false, &choice);
 	choice_log(ca_name, portnum, err, &choice);
@@ -355,7 +355,7 @@ EXPORT int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 EXPORT int umad_release_port(umad_port_t *port)
 {
 	if (!port)
-		return fail(-ENODEV);
+		return fail_errno(-ENODEV);
 	free(port->pkeys);
 	port->pkeys = NULL;
 	port->pkeys_size = 0;
@@ -383,7 +383,7 @@ EXPORT int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max
 	if (highest < 0)
 		return fail_lookup(highest);
 	if (max <= highest)
-		return fail(-ENOMEM);
+		return fail_errno(-ENOMEM);
 	for (i = 0; i <= highest; i++) {
 		portguids[i] = 0;
 		if (!ports[i])

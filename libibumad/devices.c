@@ -68,7 +68,7 @@ EXPORT int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
 	ca_name_t *names;
 
 	if (max < 0 || (!cas && max))
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	listed = devices_sorted(&names);
 	if (listed < 0)
 		return fail_lookup(listed);
@@ -144,12 +144,12 @@ EXPORT int umad_sort_ca_device_list(struct umad_device_node **head, size_t size)
 	size_t length = 0;
 
 	if (!head)
-		return -fail(-EINVAL);
+		return -fail_errno(-EINVAL);
 	/* the exact length does not matter if it exceeds size */
 	for (node = *head; node && (!size || length <= size); node = node->next)
 		length++;
 	if (size && length != size)
-		return -fail(-EINVAL);
+		return -fail_errno(-EINVAL);
 	/* by insertion, behind equal names: a machine has few devices */
 	for (node = *head; node; node = next) {
 		next = node->next;

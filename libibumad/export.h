@@ -9,7 +9,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* Returns a negative errno from a public call, with errno set to it. */
-static inline int fail(int err)
+static inline int fail_errno(int err)
 {
 	errno = -err;
 	return err;
@@ -28,7 +28,8 @@ static inline int fail_io(int cause)
  */
 static inline int fail_lookup(int err)
 {
-	return err == -ENODEV || err == -ENOMEM || err == -EINVAL ? fail(err) : fail_io(err);
+	return err == -ENODEV || err == -ENOMEM || err == -EINVAL ? fail_errno(err)
+								  : fail_io(err);
 }
 
 #endif

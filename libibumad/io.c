@@ -39,17 +39,17 @@ static int poll_result(int revents)
 	if (revents > 0 && revents & POLLIN)
 		return 0;
 	if (revents == 0)
-		return fail(-ETIMEDOUT);
+		return fail_errno(-ETIMEDOUT);
 	if (revents < 0)
 		return fail_io(revents);
-	return revents & POLLNVAL ? fail(-EINVAL) : fail_io(-EIO);
+	return revents & POLLNVAL ? fail_errno(-EINVAL) : fail_io(-EIO);
 }
 
 EXPORT int umad_poll(int portid, int timeout_ms)
 {
 	/* poll(2) takes no notice of a negative descriptor, and would wait for nothing */
 	if (portid < 0)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	return poll_result(sys_poll(portid, timeout_ms));
 }
 
@@ -58,10 +58,10 @@ EXPORT int umad_poll_with(int portid, int fd, int timeout_ms)
 	int revents, other_revents;
 
 	if (portid < 0 || fd < 0)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	revents = sys_poll_both(portid, fd, timeout_ms, &other_revents);
 	if (!revents && other_revents)
-		return other_revents & POLLNVAL ? fail(-EINVAL) : 1;
+		return other_revents & POLLNVAL ? fail_errno(-EINVAL) : 1;
 	return poll_result(revents);
 }
 
@@ -87,7 +87,7 @@ static int write_result(ssize_t written, size_t size)
 {
 	if (written >= 0)
 		return (size_t)written == size ? 0 : fail_io(-EIO);
-	return written == -EBADF ? fail(-EINVAL) : fail_io((int)written);
+	return written == -EBADF ? fail_errno(-EINVAL) : fail_io((int)written);
 }
 
 /* umad_send() with a packet hook, messages of level 2 or a probe: a copy has what was sent. */
@@ -135,7 +135,7 @@ EXPORT int umad_send(int portid, int agentid, void *umad, int length, int timeou
 	size_t size;
 
 	if (!umad || agentid < 0 || length < 0)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	mad->agent_id = (uint32_t)agentid;
 	mad->timeout_ms = (uint32_t)timeout_ms;
 	mad->retries = (uint32_t)retries;
@@ -152,13 +152,13 @@ static int read_message(int fd, struct ib_user_mad *umad, int *length)
 	ssize_t got = sys_read(fd, umad, room);
 
 	if (got == -EAGAIN)
-		return fail(-EWOULDBLOCK);
+		return fail_errno(-EWOULDBLOCK);
 	if (got == -EBADF)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	if (got == -ENOSPC && umad->length > room && umad->length - header <= INT_MAX) {
 		/* the kernel has stored the length in the header */
 		*length = (int)(umad->length - header);
-		return fail(-ENOSPC);
+		return fail_errno(-ENOSPC);
 	}
 	if (got < 0)
 		return fail_io(got == -ENOSPC ? -EIO : (int)got);
@@ -192,13 +192,13 @@ static int wait_and_read_message(int fd, struct ib_user_mad *umad, int *length, 
 		if (timeout_ms > 0)
 			left = remaining_ms(deadline);
 	} while (left);
-	return fail(-ETIMEDOUT);
+	return fail_errno(-ETIMEDOUT);
 }
 
 EXPORT int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 {
 	if (portid < 0 || !umad || !length || *length < MAD_SIZE)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	if (timeout_ms)
 		return wait_and_read_message(portid, umad, length, timeout_ms);
 	return read_message(portid, umad, length);

@@ -54,13 +54,13 @@ EXPORT int umad_get_issm_path(const char *ca_name, int portnum, char path[], int
 	int err;
 
 	if (!path || max <= 0)
-		return fail(path ? -ENOSPC : -EINVAL);
+		return fail_errno(path ? -ENOSPC : -EINVAL);
 	path[0] = '\0';
 	err = find_issm(ca_name, portnum, &port, found);
 	if (err)
 		return fail_lookup(err);
 	if (strlen(found) >= (size_t)max)
-		return fail(-ENOSPC);
+		return fail_errno(-ENOSPC);
 	strcpy(path, found);
 	return 0;
 }
@@ -97,7 +97,7 @@ EXPORT int umad_open_issm(const char *ca_name, int portnum, int flags)
 	int err, fd;
 
 	if (flags & ~UMAD_ISSM_NONBLOCK)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	err = find_issm(ca_name, portnum, &port, path);
 	if (err)
 		return fail_lookup(err);
@@ -106,12 +106,12 @@ EXPORT int umad_open_issm(const char *ca_name, int portnum, int flags)
 		fd = open_when_free(&port, path);
 	if (fd < 0) {
 		log_info("%s cannot be opened: %s", path, strerror(-fd));
-		return fail(fd);
+		return fail_errno(fd);
 	}
 	return fd;
 }
 
 EXPORT int umad_close_issm(int fd)
 {
-	return sys_close(fd) == -EBADF ? fail(-EINVAL) : 0;
+	return sys_close(fd) == -EBADF ? fail_errno(-EINVAL) : 0;
 }

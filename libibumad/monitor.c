@@ -425,21 +425,21 @@ EXPORT int umad_monitor_open(struct umad_monitor **monitor, int watch_interval_m
 	int err;
 
 	if (!monitor || watch_interval_ms < 0)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	opened = calloc(1, sizeof(*opened));
 	if (!opened)
-		return fail(-ENOMEM);
+		return fail_errno(-ENOMEM);
 	opened->timer = -1;
 	/* the socket is opened before sysfs is read, so that no event is missed */
 	err = uevent_open(&opened->sock);
 	if (err) {
 		free(opened);
-		return fail(err);
+		return fail_errno(err);
 	}
 	err = monitor_start(opened, watch_interval_ms);
 	if (err) {
 		umad_monitor_free(opened);
-		return fail(err);
+		return fail_errno(err);
 	}
 	*monitor = opened;
 	return 0;
@@ -447,7 +447,7 @@ EXPORT int umad_monitor_open(struct umad_monitor **monitor, int watch_interval_m
 
 EXPORT int umad_monitor_get_fd(const struct umad_monitor *monitor)
 {
-	return monitor ? monitor->epoll : fail(-EINVAL);
+	return monitor ? monitor->epoll : fail_errno(-EINVAL);
 }
 
 static int next_event(struct umad_monitor *monitor, struct umad_event *event)
@@ -493,11 +493,11 @@ EXPORT int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_eve
 	int err;
 
 	if (!monitor || !event)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	err = next_event(monitor, &next);
 	memset(event, 0, size);
 	memcpy(event, &next, size < sizeof(next) ? size : sizeof(next));
-	return err ? fail(err) : 0;
+	return err ? fail_errno(err) : 0;
 }
 
 EXPORT void umad_monitor_free(struct umad_monitor *monitor)

@@ -33,7 +33,7 @@ EXPORT void *umad_get_mad(void *umad)
 
 EXPORT int umad_status(void *umad)
 {
-	return umad ? (int)((struct ib_user_mad *)umad)->status : fail(-EINVAL);
+	return umad ? (int)((struct ib_user_mad *)umad)->status : fail_errno(-EINVAL);
 }
 
 EXPORT ib_mad_addr_t *umad_get_mad_addr(void *umad)
@@ -47,7 +47,7 @@ EXPORT int umad_set_grh_net(void *umad, void *mad_addr)
 	const struct ib_mad_addr *from = mad_addr;
 
 	if (!to)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	to->grh_present = from != NULL;
 	if (!from)
 		return 0;
@@ -74,7 +74,7 @@ EXPORT int umad_set_addr_net(void *umad, __be16 dlid, __be32 dqp, int sl, __be32
 	struct ib_mad_addr *addr = umad_get_mad_addr(umad);
 
 	if (!addr)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	addr->qpn = dqp;
 	addr->lid = dlid;
 	addr->sl = (uint8_t)sl;
@@ -94,9 +94,9 @@ EXPORT int umad_set_pkey(void *umad, int pkey_index)
 	struct ib_mad_addr *addr = umad_get_mad_addr(umad);
 
 	if (!addr || pkey_index < 0 || pkey_index > UINT16_MAX)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	if (!with_pkey_index())
-		return pkey_index ? fail(-EOPNOTSUPP) : 0;
+		return pkey_index ? fail_errno(-EOPNOTSUPP) : 0;
 	addr->pkey_index = (uint16_t)pkey_index;
 	return 0;
 }
@@ -106,6 +106,6 @@ EXPORT int umad_get_pkey(void *umad)
 	const struct ib_mad_addr *addr = umad_get_mad_addr(umad);
 
 	if (!addr)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	return with_pkey_index() ? addr->pkey_index : 0;
 }

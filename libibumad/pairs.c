@@ -168,7 +168,7 @@ EXPORT int umad_get_smi_gsi_pairs(struct umad_ca_pair cas[], size_t max)
 	int err;
 
 	if (!cas && max)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	err = list_ports(&list);
 	if (err)
 		return fail_lookup(err);
@@ -221,8 +221,8 @@ static int prefer_ports(const struct port_list *list, __be64 guid, const char *m
  * of them is for GMPs; or the caller wants a device for SMPs, and the first port of the device
  * has IsSMDisabled. Such a pair is found after the others.
  */
-static bool comes_late(const struct port_list *list, const struct guid_port *port,
-		       bool enforce_smi)
+static bool is_unknown_to_rdma_core(const struct port_list *list, const struct guid_port *port,
+				    bool enforce_smi)
 {
 	const struct guid_port *first = list->ports, *other;
 	size_t sharing = 0;
@@ -256,7 +256,7 @@ static int find_pair(const struct port_list *list, const char *devname, uint32_t
 		rank = prefer_ports(list, port->guid, devname ? devname : meant, portnum,
 				    devname ? DISABLED : DOWN, &pair);
 		if (rank >= 0)
-			rank = rank * 2 + !comes_late(list, port, enforce_smi);
+			rank = rank * 2 + !is_unknown_to_rdma_core(list, port, enforce_smi);
 		if (rank <= best)
 			continue;
 		best = rank;
@@ -273,10 +273,10 @@ EXPORT int umad_get_smi_gsi_pair_by_ca_name(const char *devname, uint8_t portnum
 	int err;
 
 	if (!ca_pair)
-		return fail(-EINVAL);
+		return fail_errno(-EINVAL);
 	memset(ca_pair, 0, sizeof(*ca_pair));
 	if (devname && !node_name_valid(devname))
-		return fail(-ENODEV);
+		return fail_errno(-ENODEV);
 	err = list_ports(&list);
 	if (err)
 		return fail_lookup(err);

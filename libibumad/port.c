@@ -47,12 +47,12 @@ static int open_port(const char *ca_name, int portnum, bool smi_only)
 	if (abi < 0) {
 		log_warning("%s/%s cannot be read (%s): is ib_umad loaded?", IB_UMAD_ABI_DIR,
 			    IB_UMAD_ABI_FILE, strerror(-abi));
-		return fail(-EOPNOTSUPP);
+		return fail_errno(-EOPNOTSUPP);
 	}
 	if (abi < IB_UMAD_ABI_VERSION) {
 		log_info("the kernel's user_mad ABI is %d, the oldest supported is %d", abi,
 			 IB_UMAD_ABI_VERSION);
-		return fail(-EOPNOTSUPP);
+		return fail_errno(-EOPNOTSUPP);
 	}
 	if (err) {
 		log_info("no port to open for %s port %d: %s", ca_name ? ca_name : "(any)",
@@ -89,10 +89,10 @@ EXPORT int umad_open_smi_port(const char *ca_name, int portnum)
 
 EXPORT int umad_close_port(int portid)
 {
-	return sys_close(portid) == -EBADF ? fail(-EINVAL) : 0;
+	return sys_close(portid) == -EBADF ? fail_errno(-EINVAL) : 0;
 }
 
 EXPORT int umad_get_fd(int portid)
 {
-	return portid < 0 ? fail(-EINVAL) : portid;
+	return portid < 0 ? fail_errno(-EINVAL) : portid;
 }
