@@ -33,31 +33,31 @@ static unsigned speed_set(unsigned speeds, unsigned ext, unsigned ext_2, unsigne
 	return set;
 }
 
-static unsigned get(const void *info, enum MAD_FIELDS field)
+static unsigned read_number(const void *info, enum MAD_FIELDS field)
 {
 	return (unsigned)mad_read_field(info, 0, field);
 }
 
-static unsigned get_mlnx(const void *info, enum MAD_FIELDS field)
+static unsigned read_mlnx_number(const void *info, enum MAD_FIELDS field)
 {
-	return info ? get(info, field) : 0;
+	return info ? read_number(info, field) : 0;
 }
 
 static void decode_speeds(struct mad_link *link, const void *info, bool extended,
 			  const void *mlnx)
 {
-	unsigned supported = get(info, IB_PORT_LINK_SPEED_SUPPORTED_F);
-	unsigned enabled = get(info, IB_PORT_LINK_SPEED_ENABLED_F);
+	unsigned supported = read_number(info, IB_PORT_LINK_SPEED_SUPPORTED_F);
+	unsigned enabled = read_number(info, IB_PORT_LINK_SPEED_ENABLED_F);
 	unsigned ext_supported = 0, ext_enabled = 0, ext_active = 0;
 	unsigned ext_2_supported = 0, ext_2_enabled = 0, ext_2_active = 0;
 
 	if (extended) {
-		ext_supported = get(info, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F);
-		ext_enabled = get(info, IB_PORT_LINK_SPEED_EXT_ENABLED_F);
-		ext_active = get(info, IB_PORT_LINK_SPEED_EXT_ACTIVE_F);
-		ext_2_supported = get(info, IB_PORT_LINK_SPEED_EXT_SUPPORTED_2_F);
-		ext_2_enabled = get(info, IB_PORT_LINK_SPEED_EXT_ENABLED_2_F);
-		ext_2_active = get(info, IB_PORT_LINK_SPEED_EXT_ACTIVE_2_F);
+		ext_supported = read_number(info, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F);
+		ext_enabled = read_number(info, IB_PORT_LINK_SPEED_EXT_ENABLED_F);
+		ext_active = read_number(info, IB_PORT_LINK_SPEED_EXT_ACTIVE_F);
+		ext_2_supported = read_number(info, IB_PORT_LINK_SPEED_EXT_SUPPORTED_2_F);
+		ext_2_enabled = read_number(info, IB_PORT_LINK_SPEED_EXT_ENABLED_2_F);
+		ext_2_active = read_number(info, IB_PORT_LINK_SPEED_EXT_ACTIVE_2_F);
 	}
 	if (enabled == SPEEDS_AS_SUPPORTED)
 		enabled = supported;
@@ -67,33 +67,33 @@ static void decode_speeds(struct mad_link *link, const void *info, bool extended
 		ext_enabled = 0;
 	if (ext_2_enabled == EXT_SPEEDS_2_AS_SUPPORTED)
 		ext_2_enabled = ext_2_supported;
-	link->speeds_supported =
-		(uint16_t)speed_set(supported, ext_supported, ext_2_supported,
-				    get_mlnx(mlnx, IB_MLNX_EXT_PORT_LINK_SPEED_SUPPORTED_F));
-	link->speeds_enabled =
-		(uint16_t)speed_set(enabled, ext_enabled, ext_2_enabled,
-				    get_mlnx(mlnx, IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F));
-	link->speed = (uint8_t)link_fastest(
-		speed_set(get(info, IB_PORT_LINK_SPEED_ACTIVE_F), ext_active, ext_2_active,
-			  get_mlnx(mlnx, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F)));
+	link->speeds_supported = (uint16_t)speed_set(
+		supported, ext_supported, ext_2_supported,
+		read_mlnx_number(mlnx, IB_MLNX_EXT_PORT_LINK_SPEED_SUPPORTED_F));
+	link->speeds_enabled = (uint16_t)speed_set(
+		enabled, ext_enabled, ext_2_enabled,
+		read_mlnx_number(mlnx, IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F));
+	link->speed = (uint8_t)link_fastest(speed_set(
+		read_number(info, IB_PORT_LINK_SPEED_ACTIVE_F), ext_active, ext_2_active,
+		read_mlnx_number(mlnx, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F)));
 }
 
 EXPORT void mad_link_decode(struct mad_link *result, size_t size, const void *port_info,
 			    const void *switch_port0, const void *mlnx_ext_port_info)
 {
 	const void *capabilities = switch_port0 ? switch_port0 : port_info;
-	unsigned mask = get(capabilities, IB_PORT_CAPMASK_F);
+	unsigned mask = read_number(capabilities, IB_PORT_CAPMASK_F);
 	struct mad_link link = {0};
 
-	link.state = (uint8_t)get(port_info, IB_PORT_STATE_F);
-	link.physical_state = (uint8_t)get(port_info, IB_PORT_PHYS_STATE_F);
-	link.widths_supported = (uint8_t)get(port_info, IB_PORT_LINK_WIDTH_SUPPORTED_F);
-	link.widths_enabled = (uint8_t)get(port_info, IB_PORT_LINK_WIDTH_ENABLED_F);
+	link.state = (uint8_t)read_number(port_info, IB_PORT_STATE_F);
+	link.physical_state = (uint8_t)read_number(port_info, IB_PORT_PHYS_STATE_F);
+	link.widths_supported = (uint8_t)read_number(port_info, IB_PORT_LINK_WIDTH_SUPPORTED_F);
+	link.widths_enabled = (uint8_t)read_number(port_info, IB_PORT_LINK_WIDTH_ENABLED_F);
 	if (link.widths_enabled == WIDTHS_AS_SUPPORTED)
 		link.widths_enabled = link.widths_supported;
 	decode_speeds(&link, port_info, mask & MAD_PORT_CAP_EXTENDED_SPEEDS,
 		      mlnx_ext_port_info);
-	link.width = (uint8_t)link_widest(get(port_info, IB_PORT_LINK_WIDTH_ACTIVE_F));
+	link.width = (uint8_t)link_widest(read_number(port_info, IB_PORT_LINK_WIDTH_ACTIVE_F));
 	/* the active width and speed are valid only if the port is not down */
 	if (link.state <= MAD_PORT_DOWN && link.physical_state != MAD_PHYSICAL_LINK_UP) {
 		link.width = 0;
@@ -103,8 +103,8 @@ EXPORT void mad_link_decode(struct mad_link *result, size_t size, const void *po
 	link.width_enabled = (uint8_t)link_widest(link.widths_enabled);
 	link.speed_supported = (uint8_t)link_fastest(link.speeds_supported);
 	link.speed_enabled = (uint8_t)link_fastest(link.speeds_enabled);
-	link.mtu = (uint16_t)mad_link_mtu(get(port_info, IB_PORT_NEIGHBOR_MTU_F));
-	link.mtu_supported = (uint16_t)mad_link_mtu(get(port_info, IB_PORT_MTU_CAP_F));
+	link.mtu = (uint16_t)mad_link_mtu(read_number(port_info, IB_PORT_NEIGHBOR_MTU_F));
+	link.mtu_supported = (uint16_t)mad_link_mtu(read_number(port_info, IB_PORT_MTU_CAP_F));
 	link.rate_gbps = mad_link_rate_gbps(link.width, link.speed);
 	memset(result, 0, size);
 	memcpy(result, &link, size < sizeof(link) ? size : sizeof(link));

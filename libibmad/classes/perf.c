@@ -4,6 +4,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
+#include "mad/layout.h"
 
 #include <infiniband/mad.h>
 #include <errno.h>
@@ -22,15 +23,12 @@ static uint8_t *pma_rpc(int method, void *data, ib_portid_t *dest, unsigned time
 	};
 
 	/* the caller may give the QP of a redirection */
-	if (!dest->qp)
-		dest->qp = 1;
-	if (!dest->qkey)
-		dest->qkey = IB_DEFAULT_QP1_QKEY;
+	complete_address(dest);
 	return mad_rpc(srcport, &rpc, dest, data, data);
 }
 
 /* GMPs have no directed routes. */
-static bool is_request(const void *data, const ib_portid_t *dest)
+static bool arguments_are_valid(const void *data, const ib_portid_t *dest)
 {
 	if (data && dest && dest->lid != -1)
 		return true;
@@ -41,7 +39,7 @@ static bool is_request(const void *data, const ib_portid_t *dest)
 EXPORT uint8_t *pma_query_via(void *rcvbuf, ib_portid_t *dest, int port, unsigned timeout,
 			      unsigned id, const struct ibmad_port *srcport)
 {
-	if (!is_request(rcvbuf, dest))
+	if (!arguments_are_valid(rcvbuf, dest))
 		return NULL;
 	/* PortSelect is the second byte of all attributes */
 	mad_set_field(rcvbuf, 0, IB_PC_PORT_SELECT_F, (uint32_t)port);
@@ -52,7 +50,7 @@ EXPORT uint8_t *performance_reset_via(void *rcvbuf, ib_portid_t *dest, int port,
 				      unsigned timeout, unsigned id,
 				      const struct ibmad_port *srcport)
 {
-	if (!is_request(rcvbuf, dest))
+	if (!arguments_are_valid(rcvbuf, dest))
 		return NULL;
 	if (!mask)
 		mask = ~0u;

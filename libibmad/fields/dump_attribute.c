@@ -14,23 +14,15 @@ static int value_size(const struct field *field)
 	return (int)(field->info.bits + 7) / 8;
 }
 
-static void put_label(struct text *text, const char *label, size_t length)
+static void put_label(struct text *text, const char *label)
 {
-	static const char dots[] = ".................................";
+	static const char dots[] = "................................";
+	size_t length = strlen(label);
 
-	/* in one piece if it fits: a copy of a known size is no call */
-	if (text_room(text) >= VALUE_COLUMN && length < VALUE_COLUMN) {
-		memcpy(text->at, dots, VALUE_COLUMN);
-		memcpy(text->at, label, length);
-		text->at[length] = ':';
-		text->at += VALUE_COLUMN;
-		return;
-	}
 	text_bytes(text, label, length);
 	text_char(text, ':');
-	/* the value does not fit: write as many dots as fit */
 	if (length < VALUE_COLUMN)
-		text_bytes(text, dots, VALUE_COLUMN);
+		text_bytes(text, dots, VALUE_COLUMN - 1 - length);
 }
 
 /* Writes the value by the printer of the field, which writes to the buffer itself. */
@@ -60,7 +52,7 @@ EXPORT char *mad_dump_field(enum MAD_FIELDS id, char *buf, int bufsz, void *val)
 	if (!field || bufsz < VALUE_COLUMN)
 		return NULL;
 	text = text_begin(buf, bufsz);
-	put_label(&text, field->info.label, field->label_length);
+	put_label(&text, field->info.label);
 	put_value(&text, field, val);
 	text_end(&text);
 	return buf;
@@ -80,7 +72,7 @@ EXPORT int mad_print_field(enum MAD_FIELDS id, const char *name, void *val)
 	if (strlen(name) >= VALUE_COLUMN)
 		return printf("%s:%s\n", name, value);
 	text = text_begin(heading, sizeof(heading));
-	put_label(&text, name, strlen(name));
+	put_label(&text, name);
 	text_end(&text);
 	return printf("%s%s\n", heading, value);
 }
@@ -100,7 +92,7 @@ static void put_fields(struct text *text, uint8_t *data, unsigned first, unsigne
 		if (!field)
 			continue;
 		text->end--; /* the end of the line fits */
-		put_label(text, field->info.label, field->label_length);
+		put_label(text, field->info.label);
 		mad_decode_field(data, (enum MAD_FIELDS)id, value);
 		put_value(text, field, value);
 		text->end++;

@@ -10,6 +10,7 @@
 #include "fields/text.h"
 
 #include <infiniband/mad.h>
+#include <stdbool.h>
 
 /* --- numbers -------------------------------------------------------------------- */
 
@@ -40,12 +41,17 @@ static uint64_t lower_bytes(uint64_t value, int count)
 	return count < 8 ? value & ((UINT64_C(1) << 8 * count) - 1) : value;
 }
 
-static int is_number(const char *call, int valsz)
+static bool is_number_size(const char *call, int valsz)
 {
 	if (valsz >= 1 && valsz <= 8)
-		return 1;
+		return true;
 	report(call, "a number cannot have %d bytes", valsz);
-	return 0;
+	return false;
+}
+
+static void put_uint_value(struct text *text, const void *val, int valsz)
+{
+	text_uint(text, valsz < 3 ? lower_bytes(value32(val), valsz) : value64(val, valsz));
 }
 
 EXPORT void mad_dump_int(char *buf, int bufsz, void *val, int valsz)
@@ -54,9 +60,8 @@ EXPORT void mad_dump_int(char *buf, int bufsz, void *val, int valsz)
 
 	if (valsz == 3 || valsz == 4)
 		text_int(&text, (int32_t)value32(val));
-	else if (is_number("mad_dump_int", valsz))
-		text_uint(&text,
-			  valsz < 3 ? lower_bytes(value32(val), valsz) : value64(val, valsz));
+	else if (is_number_size("mad_dump_int", valsz))
+		put_uint_value(&text, val, valsz);
 	text_end(&text);
 }
 
@@ -64,9 +69,8 @@ EXPORT void mad_dump_uint(char *buf, int bufsz, void *val, int valsz)
 {
 	struct text text = text_begin(buf, bufsz);
 
-	if (is_number("mad_dump_uint", valsz))
-		text_uint(&text,
-			  valsz < 3 ? lower_bytes(value32(val), valsz) : value64(val, valsz));
+	if (is_number_size("mad_dump_uint", valsz))
+		put_uint_value(&text, val, valsz);
 	text_end(&text);
 }
 
@@ -79,7 +83,7 @@ EXPORT void mad_dump_hex(char *buf, int bufsz, void *val, int valsz)
 {
 	struct text text = text_begin(buf, bufsz);
 
-	if (is_number("mad_dump_hex", valsz)) {
+	if (is_number_size("mad_dump_hex", valsz)) {
 		text_string(&text, "0x");
 		put_hex_value(&text, val, valsz);
 	}
@@ -90,7 +94,7 @@ EXPORT void mad_dump_rhex(char *buf, int bufsz, void *val, int valsz)
 {
 	struct text text = text_begin(buf, bufsz);
 
-	if (is_number("mad_dump_rhex", valsz))
+	if (is_number_size("mad_dump_rhex", valsz))
 		put_hex_value(&text, val, valsz);
 	text_end(&text);
 }

@@ -50,7 +50,6 @@ const struct position field_positions[FIELD_NUMBERS] = {
 		.byte = (width) >= 32                                                        \
 				? (offset_bits) / 8                                          \
 				: (offset_bits) / 32 * 4 + FROM_TOP(offset_bits, width) / 8, \
-		.label_length = sizeof(text) - 1,                                            \
 	},
 
 const struct field field_table[FIELD_NUMBERS] = {
@@ -67,7 +66,7 @@ const struct field field_table[FIELD_NUMBERS] = {
 #define ROW(attr, id, name, offset, bits, label, printer)                       \
 	_Static_assert((bits) > 32 ? (offset) % 8 == 0 && (bits) % 8 == 0       \
 				   : (offset) % 32 + (bits) <= 32,              \
-		       name " does not lie as it should");                      \
+		       name " crosses a word, or is no whole bytes");           \
 	_Static_assert((offset) + (bits) <= MAD_BITS, name " is not in a MAD"); \
 	_Static_assert(sizeof(label) <= IB_FIELD_NAME_LEN,                      \
 		       name " has a label that is too long");

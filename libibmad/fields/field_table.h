@@ -55,7 +55,6 @@ struct field {
 	struct mad_field info;
 	ib_mad_dump_fn *dump;
 	uint16_t byte; /* the first byte on the wire */
-	uint8_t label_length;
 };
 
 /* hidden, so that the address is not loaded from the global offset table */

@@ -96,22 +96,19 @@ static inline uint8_t class_version(int mgmt_class)
 	return mgmt_class == IB_SA_CLASS || mgmt_class == IB_CC_CLASS ? 2 : 1;
 }
 
-/* Sets QP1, and its well-known Q_Key if the address has no Q_Key (IBA 13.5.1). */
-static inline void address_qp1(ib_portid_t *portid)
+/* Sets QP1 and its well-known Q_Key if the address has none (IBA 13.5.1). */
+static inline void complete_address(ib_portid_t *portid)
 {
-	portid->qp = 1;
+	if (!portid->qp)
+		portid->qp = 1;
 	if (!portid->qkey)
 		portid->qkey = IB_DEFAULT_QP1_QKEY;
 }
 
-/* Sets the QP and the Q_Key of GMPs if the address has none. SMPs ignore both members. */
-static inline void complete_address(ib_portid_t *portid)
+static inline void address_qp1(ib_portid_t *portid)
 {
-	uint32_t qp = portid->qp;
-
-	address_qp1(portid);
-	if (qp)
-		portid->qp = qp;
+	portid->qp = 1;
+	complete_address(portid);
 }
 
 /* The address of a GMP in a umad buffer. A GRH has the given entry of the local GID table. */
