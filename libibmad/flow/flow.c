@@ -4,8 +4,6 @@
 
 #include "flow/flow.h"
 
-#include "base/export.h"
-
 /* The least time after which a response is late, and the time while no round trip is known. */
 #define LATE_US       1000
 #define UNKNOWN_US    100000
@@ -72,7 +70,7 @@ static bool has_responded(const struct flow_account *account)
 static struct flow_window *window_of(struct flow_control *flow,
 				     const struct flow_account *account)
 {
-	return account->smp ? &flow->windows[MAD_WINDOW_SMP] : &flow->windows[MAD_WINDOW_GMP];
+	return &flow->windows[flow_window_of(account)];
 }
 
 /* A longer round trip counts three times as much as a shorter one. */
@@ -137,12 +135,6 @@ static void note_silence(struct flow_window *window, const struct flow_account *
 	window->interval = PROBE_US;
 }
 
-static void probe(struct flow_window *window, int64_t now)
-{
-	window->opens = now + window->interval;
-	window->interval += window->interval < PROBE_MAX_US ? PROBE_STEP_US : 0;
-}
-
 /* --- paths ---------------------------------------------------------------------- */
 
 void flow_path_init(struct flow_path *path)
@@ -178,8 +170,8 @@ static void judge_limit(struct flow_path *path)
 	path->present_us = UINT32_MAX;
 }
 
-/* Smoothed as in RFC 6298. Returns whether judge_limit() is to be called. */
-static inline bool learn_path(struct flow_path *path, uint32_t us)
+/* A round trip to the destination: smoothed as in RFC 6298, and evidence for the limit. */
+static void learn_path(struct flow_path *path, uint32_t us)
 {
 	uint64_t smoothed = path->smoothed_us, deviation = path->deviation_us;
 	uint64_t off = us > smoothed ? us - smoothed : smoothed - us;
@@ -188,10 +180,11 @@ static inline bool learn_path(struct flow_path *path, uint32_t us)
 	path->smoothed_us = smoothed ? (uint32_t)((7 * smoothed + us + 7) / 8) : us;
 	/* a limit that was lowered is not in force yet */
 	if (path->in_flight > path->limit)
-		return false;
+		return;
 	if (us < path->present_us)
 		path->present_us = us;
-	return ++path->responses >= PATIENCE * path->limit;
+	if (++path->responses >= PATIENCE * path->limit)
+		judge_limit(path);
 }
 
 /*
@@ -215,9 +208,9 @@ static void leave_node(struct flow_account *account)
 
 /* --- events --------------------------------------------------------------------- */
 
-static INLINE uint32_t late_after(const struct flow_window *window,
-				  const struct flow_account *account)
+uint32_t flow_late_after(const struct flow_control *flow, const struct flow_account *account)
 {
+	const struct flow_window *window = flow_window(flow, account);
 	const struct flow_path *path = account->path;
 	uint64_t us = 3 * (uint64_t)window->usual_us, own = 0;
 
@@ -234,29 +227,15 @@ static INLINE uint32_t late_after(const struct flow_window *window,
 	return us < LONGEST_US ? (uint32_t)us : LONGEST_US;
 }
 
-uint32_t flow_late_after(const struct flow_control *flow, const struct flow_account *account)
-{
-	return late_after(flow_window(flow, account), account);
-}
-
-/* Whether late_after() may soon become shorter, because no round trip is known yet. */
-static bool looks_again(const struct flow_window *window, const struct flow_account *account)
-{
-	return !window->usual_us && window->in_flight > 1 && !has_responded(account);
-}
-
-static INLINE int64_t look_at(const struct flow_window *window,
-			      const struct flow_account *account, int64_t now)
-{
-	int64_t late = account->sent + late_after(window, account);
-
-	return looks_again(window, account) && now + LOOK_US < late ? now + LOOK_US : late;
-}
-
 int64_t flow_look_at(const struct flow_control *flow, const struct flow_account *account,
 		     int64_t now)
 {
-	return look_at(flow_window(flow, account), account, now);
+	const struct flow_window *window = flow_window(flow, account);
+	int64_t late = account->sent + flow_late_after(flow, account);
+	bool unknown = !window->usual_us && !has_responded(account);
+
+	/* another response may soon make flow_late_after() shorter */
+	return unknown && window->in_flight > 1 && now + LOOK_US < late ? now + LOOK_US : late;
 }
 
 int64_t flow_sent(struct flow_control *flow, struct flow_account *account, int64_t now)
@@ -281,9 +260,11 @@ int64_t flow_sent(struct flow_control *flow, struct flow_account *account, int64
 		account->path->in_flight++;
 		account->at_node = true;
 	}
-	if (window->silent)
-		probe(window, now);
-	return look_at(window, account, now);
+	if (window->silent) {
+		window->opens = now + window->interval;
+		window->interval += window->interval < PROBE_MAX_US ? PROBE_STEP_US : 0;
+	}
+	return flow_look_at(flow, account, now);
 }
 
 void flow_late(struct flow_control *flow, struct flow_account *account, int64_t now)
@@ -308,63 +289,34 @@ void flow_late(struct flow_control *flow, struct flow_account *account, int64_t 
 		leave_node(account);
 }
 
-/* A round trip, which is not 0. Returns whether judge_limit() is to be called. */
-static inline bool learn(struct flow_window *window, struct flow_account *account, uint32_t us,
-			 int64_t now)
-{
-	if (now - us > window->newest)
-		window->newest = now - us;
-	if (us > LONGEST_US)
-		us = LONGEST_US;
-	if (!account->sa)
-		learn_usual(window, us);
-	return account->path && learn_path(account->path, us);
-}
-
-static NOINLINE void judge(struct flow_window *window, struct flow_path *path, int64_t now)
-{
-	if (path)
-		judge_limit(path);
-	if (window_is_judged(window))
-		window_judge_sample(window, now);
-}
-
-/* A response ends a silence. */
-static RARE void respond_in_silence(struct flow_control *flow, struct flow_account *account,
-				    uint32_t rtt_us, bool lost, int64_t now)
-{
-	struct flow_window *window = window_of(flow, account);
-
-	window_restart(window, now);
-	window->silent = false;
-	flow_response(flow, account, rtt_us, lost, now);
-}
-
-/* The calls are the last statements, so that the function saves no registers. */
 void flow_response(struct flow_control *flow, struct flow_account *account, uint32_t rtt_us,
 		   bool lost, int64_t now)
 {
 	struct flow_window *window = window_of(flow, account);
-	struct flow_path *path = account->path, *judged = NULL;
+	struct flow_path *path = account->path;
 
 	if (window->silent) {
-		respond_in_silence(flow, account, rtt_us, lost, now);
-		return;
+		window->silent = false;
+		window_restart(window, now);
 	}
 	window->late = window->late_any = 0;
 	window->responded = now;
-	if (rtt_us && learn(window, account, rtt_us, now))
-		judged = path;
-	if (path) {
+	if (rtt_us && now - rtt_us > window->newest)
+		window->newest = now - rtt_us;
+	if (rtt_us > LONGEST_US)
+		rtt_us = LONGEST_US;
+	if (rtt_us && !account->sa)
+		learn_usual(window, rtt_us);
+	if (rtt_us && path)
+		learn_path(path, rtt_us);
+	if (path)
 		path->dead = false;
-		leave_node(account);
-	}
+	leave_node(account);
 	leave_window(window, account, true, now);
 	leave_sample(window, account, lost);
 	/* after BUSY the next transmission is a first one */
 	account->first = 0;
-	if (judged || window_is_judged(window))
-		judge(window, judged, now);
+	window_judge_sample(window, now);
 }
 
 void flow_leave(struct flow_control *flow, struct flow_account *account)

@@ -101,7 +101,7 @@ static inline bool flow_take_skip(struct flow_control *flow, unsigned window)
 static inline const struct flow_window *flow_window(const struct flow_control *flow,
 						    const struct flow_account *account)
 {
-	return account->smp ? &flow->windows[MAD_WINDOW_SMP] : &flow->windows[MAD_WINDOW_GMP];
+	return &flow->windows[flow_window_of(account)];
 }
 
 /* Whether the destination responds far sooner than others. */

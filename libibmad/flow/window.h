@@ -100,10 +100,4 @@ static inline void window_leave_sample(struct flow_window *window, uint32_t samp
 	window->sample.lost += lost;
 }
 
-/* Whether enough may be known for a judgement. */
-static inline bool window_is_judged(const struct flow_window *window)
-{
-	return window->sample.ended >= window->sample.enough || window->phase == FLOW_GROWN;
-}
-
 #endif
