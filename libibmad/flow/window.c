@@ -13,10 +13,8 @@
 #define STEP        32
 /* This part of a growth must be found in the rate. */
 #define LITTLE      (FLOW_ONE / 4)
-/* Round trips until the next growth. The time doubles each time; after losses it is longer. */
-#define HOLD        8
-#define HOLD_GROWS  2
-#define HOLD_LOST   8
+/* Round trips until the next growth, after one without a gain; the time after losses. */
+#define HOLD        12
 #define HOLD_MAX_US 200000
 /* A judgement does not wait for the results of a tenth of the sample, except after a cut. */
 #define SPARE       10
@@ -91,16 +89,6 @@ static void begin(struct flow_window *window, enum flow_phase phase, unsigned si
 
 /* --- growth --------------------------------------------------------------------- */
 
-static void hold(struct flow_window *window, unsigned times, int64_t now)
-{
-	uint64_t us = greater(window->hold_us,
-			      lesser(HOLD * (uint64_t)window->usual_us, HOLD_MAX_US));
-
-	us = lesser(us * times, HOLD_MAX_US);
-	window->grows_at = now + (int64_t)us;
-	window->hold_us = lesser(us * HOLD_GROWS, HOLD_MAX_US);
-}
-
 static void grow(struct flow_window *window, int64_t now)
 {
 	unsigned size = window->size, quarter = size / 4 + 1;
@@ -124,11 +112,10 @@ static bool was_worth_it(const struct flow_window *window)
 static void judge_growth(struct flow_window *window, int64_t now)
 {
 	if (!was_worth_it(window)) {
-		hold(window, 1, now);
+		window->grows_at = now + lesser(HOLD * (uint64_t)window->usual_us, HOLD_MAX_US);
 		begin(window, FLOW_STEADY, window->before, now);
 		return;
 	}
-	window->hold_us = 0;
 	window->size = window->grown;
 	grow(window, now);
 }
@@ -167,7 +154,7 @@ static void judge_cut(struct flow_window *window, uint32_t share, int64_t now)
 		begin(window, FLOW_STEADY, window->grown, now);
 	} else {
 		window->queue_losses += window->sample.lost;
-		hold(window, HOLD_LOST, now);
+		window->grows_at = now + HOLD_MAX_US;
 		begin(window, FLOW_STEADY, window->before, now);
 	}
 }

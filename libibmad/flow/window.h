@@ -50,7 +50,6 @@ struct flow_window {
 	uint32_t share_before; /* the share of MADs that were lost before the cut */
 	uint32_t link_share;   /* the share that links lose */
 	int64_t grows_at;      /* no growth before this time */
-	uint32_t hold_us;      /* the time that growth waits when it is taken back again */
 	/* silence */
 	bool silent;
 	bool skip;         /* the next request is one further on in the queue */

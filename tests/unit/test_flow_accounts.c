@@ -109,10 +109,9 @@ static const struct row rows[] = {
 	 "round(1) fill(32) wait(2ms) respond(27,2ms) size=32 wait(4ms) respond(1,6ms) size=16 "
 	 "respond(1,6ms) size=64"},
 	/* nodes respond at the same rate, however large the window is */
-	{"a growth without a gain is repeated after a time that doubles",
-	 "round(1) fill(32) wait(4ms) respond(32,4ms) size=16 hold(32ms) fill(32) wait(4ms) "
-	 "respond(32,4ms) size=16 hold(64ms) fill(32) wait(4ms) respond(32,4ms) size=16 "
-	 "hold(128ms)"},
+	{"a growth without a gain is repeated after 12 round trips, each time",
+	 "round(1) fill(32) wait(4ms) respond(32,4ms) size=16 hold(48ms) fill(32) wait(4ms) "
+	 "respond(32,4ms) size=16 hold(48ms)"},
 	{"a window is not cut for a fiftieth of its MADs",
 	 "round(4) size=174 lose(3) size=250 lose(12) size=2..173"},
 	{"losses count after a time without a full window",
