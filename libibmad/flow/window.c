@@ -8,11 +8,11 @@
  * The kernel posts so many receives for each queue pair, and drops a response that finds none.
  */
 #define LARGEST     512
-#define ENOUGH      16 /* the least MADs of a sample */
+#define SAMPLE_MIN  16 /* the least MADs of a sample */
 /* Growth adds this and a quarter, and doubles the window at most. */
 #define STEP        32
 /* This part of a growth must be found in the rate. */
-#define LITTLE      (FLOW_ONE / 4)
+#define GAIN_MIN    (FLOW_ONE / 4)
 /* Round trips until the next growth, after one without a gain; the time after losses. */
 #define HOLD        12
 #define HOLD_MAX_US 200000
@@ -21,8 +21,8 @@
 /* Round trips that the results may take before a growth is in doubt. */
 #define DOUBT       2
 /* Losses that are not judged: up to this number, or up to this share. */
-#define FEW         3
-#define FEW_SHARE   (FLOW_ONE / 50)
+#define LOST_MIN    3
+#define LOST_SHARE  (FLOW_ONE / 50)
 /*
  * The losses in the sample of a cut, if their share is as before the cut. If the share is above
  * a third of the share before (GOES_ON), losses go on.
@@ -33,7 +33,7 @@
 #define CUT_SAMPLE  2
 #define CUT         4
 /* Tenths of the window that are left if a queue was full. */
-#define LESS        6
+#define AFTER_FULL  6
 
 static unsigned greater(unsigned a, unsigned b)
 {
@@ -48,7 +48,7 @@ static uint32_t lesser(uint64_t a, uint32_t b)
 /* The next sample begins at a time. */
 static void begin_sample(struct flow_window *window, int64_t begins)
 {
-	unsigned planned = greater(window->size, ENOUGH), spare = planned / SPARE;
+	unsigned planned = greater(window->size, SAMPLE_MIN), spare = planned / SPARE;
 
 	if (window->phase == FLOW_CUT) {
 		planned = greater(planned, EXPECTED * FLOW_ONE / window->share_before);
@@ -79,8 +79,8 @@ void window_init(struct flow_window *window)
 	begin_sample(window, INT64_MIN);
 }
 
-static void begin(struct flow_window *window, enum flow_phase phase, unsigned size,
-		  int64_t begins)
+static void begin_phase(struct flow_window *window, enum flow_phase phase, unsigned size,
+			int64_t begins)
 {
 	window->phase = phase;
 	window->size = greater(size, SMALLEST);
@@ -89,7 +89,7 @@ static void begin(struct flow_window *window, enum flow_phase phase, unsigned si
 
 /* --- growth --------------------------------------------------------------------- */
 
-static void grow(struct flow_window *window, int64_t now)
+static void grow_window(struct flow_window *window, int64_t now)
 {
 	unsigned size = window->size, quarter = size / 4 + 1;
 	unsigned more = lesser(size, STEP + quarter);
@@ -97,27 +97,28 @@ static void grow(struct flow_window *window, int64_t now)
 	window->before = size;
 	window->rate_before = window->rate;
 	window->grown = lesser(size + more, LARGEST);
-	begin(window, size < window->grown ? FLOW_GROWN : FLOW_STEADY, window->grown, now);
+	begin_phase(window, size < window->grown ? FLOW_GROWN : FLOW_STEADY, window->grown,
+		    now);
 }
 
 /* Whether the rate has grown with the window. */
-static bool was_worth_it(const struct flow_window *window)
+static bool rate_has_grown(const struct flow_window *window)
 {
 	uint64_t grown = window->grown - window->before;
-	uint64_t wanted = window->rate_before * (FLOW_ONE + grown * LITTLE / window->before);
+	uint64_t wanted = window->rate_before * (FLOW_ONE + grown * GAIN_MIN / window->before);
 
 	return (uint64_t)window->rate * FLOW_ONE >= wanted;
 }
 
 static void judge_growth(struct flow_window *window, int64_t now)
 {
-	if (!was_worth_it(window)) {
+	if (!rate_has_grown(window)) {
 		window->grows_at = now + lesser(HOLD * (uint64_t)window->usual_us, HOLD_MAX_US);
-		begin(window, FLOW_STEADY, window->before, now);
+		begin_phase(window, FLOW_STEADY, window->before, now);
 		return;
 	}
 	window->size = window->grown;
-	grow(window, now);
+	grow_window(window, now);
 }
 
 /* --- losses --------------------------------------------------------------------- */
@@ -126,20 +127,21 @@ static void judge_growth(struct flow_window *window, int64_t now)
 static bool is_losing(const struct flow_window *window)
 {
 	const struct flow_sample *sample = &window->sample;
-	uint64_t usual = (uint64_t)sample->ended * (FEW_SHARE + window->link_share) / FLOW_ONE;
+	uint64_t usual = (uint64_t)sample->ended * (LOST_SHARE + window->link_share) / FLOW_ONE;
 
-	return sample->lost >= FEW && sample->lost > usual;
+	return sample->lost >= LOST_MIN && sample->lost > usual;
 }
 
-static void cut(struct flow_window *window, uint32_t share, int64_t now)
+static void cut_window(struct flow_window *window, uint32_t share, int64_t now)
 {
 	if (window->phase == FLOW_STEADY) {
 		window->grown = window->size;
-		window->before = window->size * LESS / 10;
+		window->before = window->size * AFTER_FULL / 10;
 	}
 	window->share_before = share;
-	begin(window, FLOW_CUT,
-	      lesser(EXPECTED * FLOW_ONE / share / CUT_SAMPLE, window->grown * CUT / 10), now);
+	begin_phase(window, FLOW_CUT,
+		    lesser(EXPECTED * FLOW_ONE / share / CUT_SAMPLE, window->grown * CUT / 10),
+		    now);
 }
 
 /*
@@ -151,11 +153,11 @@ static void judge_cut(struct flow_window *window, uint32_t share, int64_t now)
 	if (share > window->share_before / GOES_ON) {
 		window->link_losses += window->sample.lost;
 		window->link_share = share;
-		begin(window, FLOW_STEADY, window->grown, now);
+		begin_phase(window, FLOW_STEADY, window->grown, now);
 	} else {
 		window->queue_losses += window->sample.lost;
 		window->grows_at = now + HOLD_MAX_US;
-		begin(window, FLOW_STEADY, window->before, now);
+		begin_phase(window, FLOW_STEADY, window->before, now);
 	}
 }
 
@@ -184,7 +186,7 @@ static void measure_rate(struct flow_window *window)
 			       UINT32_MAX);
 }
 
-static void judge(struct flow_window *window, int64_t now)
+static void judge_sample(struct flow_window *window, int64_t now)
 {
 	struct flow_sample *sample = &window->sample;
 	uint32_t share = (uint32_t)((uint64_t)sample->lost * FLOW_ONE / sample->ended);
@@ -196,23 +198,23 @@ static void judge(struct flow_window *window, int64_t now)
 		return;
 	}
 	if (is_losing(window)) {
-		cut(window, share, now);
+		cut_window(window, share, now);
 		return;
 	}
 	forget_losses(window);
 	if (sample->full && !steady)
 		judge_growth(window, now);
 	else if (sample->full && now >= window->grows_at)
-		grow(window, now);
+		grow_window(window, now);
 	else
-		begin(window, FLOW_STEADY, steady ? window->size : window->grown, now);
+		begin_phase(window, FLOW_STEADY, steady ? window->size : window->grown, now);
 }
 
 void window_restart(struct flow_window *window, int64_t now)
 {
 	if (!window->fixed)
-		begin(window, FLOW_STEADY,
-		      window->phase == FLOW_CUT ? window->before : window->size, now);
+		begin_phase(window, FLOW_STEADY,
+			    window->phase == FLOW_CUT ? window->before : window->size, now);
 }
 
 void window_judge_sample(struct flow_window *window, int64_t now)
@@ -222,7 +224,7 @@ void window_judge_sample(struct flow_window *window, int64_t now)
 	if (window->fixed)
 		return;
 	if (sample->ended >= sample->enough) {
-		judge(window, now);
+		judge_sample(window, now);
 	} else if (window->phase == FLOW_GROWN && sample->sent == sample->planned &&
 		   now - sample->sent_at > DOUBT * (int64_t)window->usual_us) {
 		window->phase = FLOW_DOUBT;
