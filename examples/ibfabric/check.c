@@ -78,6 +78,30 @@ static struct place second_place(const struct mad_fabric_problem *problem)
 				     : nowhere;
 }
 
+/* A switch whose GUID is there twice is a problem at each of its cables. */
+static void check_guid(const struct mad_fabric *fabric, size_t index)
+{
+	const struct mad_fabric_problem *each = mad_fabric_get_problem(fabric, index);
+	unsigned more = 0;
+
+	for (size_t i = 0; i < fabric->problem_count; i++) {
+		const struct mad_fabric_problem *other = mad_fabric_get_problem(fabric, i);
+
+		if (other->kind != each->kind || other->guid != each->guid)
+			continue;
+		if (i < index)
+			return;
+		more += i > index;
+	}
+	if (more)
+		found(KIND_DUPLICATE_GUID, first_place(each), second_place(each),
+		      "the GUID 0x%016" PRIx64 " is there twice, seen at %u more ports",
+		      each->guid, more);
+	else
+		found(KIND_DUPLICATE_GUID, first_place(each), second_place(each),
+		      "the GUID 0x%016" PRIx64 " is there twice", each->guid);
+}
+
 static void check_problem(const struct mad_fabric *fabric, const struct mad_fabric *before,
 			  size_t index)
 {
@@ -103,8 +127,7 @@ static void check_problem(const struct mad_fabric *fabric, const struct mad_fabr
 			found(KIND_BAD_ANSWER, nowhere, nowhere, "%s", text);
 		break;
 	case MAD_FABRIC_PROBLEM_GUID:
-		found(KIND_DUPLICATE_GUID, place, other,
-		      "the GUID 0x%016" PRIx64 " is there twice", each->guid);
+		check_guid(fabric, index);
 		break;
 	case MAD_FABRIC_PROBLEM_LID:
 		found(KIND_DUPLICATE_LID, place, other, "both have the LID %u",
@@ -387,11 +410,14 @@ static void check_managers(const struct mad_fabric *fabric)
 		      master_count, masters[0]->priority, masters[1]->priority);
 	else if (master_count == 1)
 		check_sm_lids(fabric, masters[0]->port);
-	else if (!failure_count() || (silent && silent == failure_count()))
+	else if (has_finding(KIND_NO_ANSWER) || silent)
+		record_failure(
+			NULL, NULL,
+			"no master subnet manager was seen; it may be on or behind a node "
+			"that does not respond");
+	else if (!failure_count())
 		found(KIND_NO_SM, nowhere, nowhere, "no subnet manager is master%s",
-		      silent  ? "; one or more did not respond"
-		      : count ? ": all are standby or inactive"
-			      : "");
+		      count ? ": all are standby or inactive" : "");
 	free(managers);
 }
 

@@ -62,17 +62,26 @@ static void pair_nodes(struct change *removed)
 	}
 }
 
-static bool is_changed_node(const struct mad_fabric_node *node, enum mad_fabric_change change)
+/* Whether the change is that of a link between two nodes that both fabrics have: other links
+ * come and go with their nodes. */
+static bool is_of_known_nodes(const struct change *change)
 {
-	for (size_t i = 0; i < change_count; i++) {
-		const struct mad_fabric_difference *each = &changes[i].difference;
+	const struct mad_fabric_difference *each = &change->difference;
+	const struct mad_fabric_port *port =
+		each->before_port ? each->before_port : each->after_port;
 
-		if (each->change == change &&
-		    (change == MAD_FABRIC_NODE_ADDED ? each->after_node : each->before_node)
-				    ->guid == node->guid)
-			return true;
+	for (size_t i = 0; i < change_count; i++) {
+		const struct mad_fabric_difference *other = &changes[i].difference;
+		const struct mad_fabric_node *node =
+			other->change == MAD_FABRIC_NODE_ADDED     ? other->after_node
+			: other->change == MAD_FABRIC_NODE_REMOVED ? other->before_node
+								   : NULL;
+
+		if (node && (node->guid == port->node->guid ||
+			     (port->peer && node->guid == port->peer->node->guid)))
+			return false;
 	}
-	return false;
+	return true;
 }
 
 /* The end of a link that another link has, too; NULL: they share none. */
@@ -96,7 +105,8 @@ static void pair_links(struct change *removed)
 		const struct mad_fabric_port *after = changes[i].difference.after_port, *same;
 
 		if (changes[i].difference.change != MAD_FABRIC_LINK_ADDED ||
-		    changes[i].is_told || !(same = shared_end(after, before)))
+		    changes[i].is_told || !is_of_known_nodes(&changes[i]) ||
+		    !(same = shared_end(after, before)))
 			continue;
 		changes[i].is_told = removed->is_told = true;
 		found(KIND_LINK_MOVED, at_port(same), at_port(same->peer),
@@ -116,10 +126,6 @@ static void report_node_change(const struct mad_fabric_node *before,
 		used += (size_t)snprintf(
 			text, sizeof(text), ", the name was %s",
 			mad_printable_text(before->description, was, sizeof(was)));
-	if (before->lid && after->lid && before->lid != after->lid)
-		used += (size_t)snprintf(text + used, sizeof(text) - used,
-					 ", the LID was %u, now it is %u", before->lid,
-					 after->lid);
 	if (before->port_count != after->port_count)
 		used += (size_t)snprintf(text + used, sizeof(text) - used,
 					 ", the node had %u ports, now it has %u",
@@ -128,7 +134,7 @@ static void report_node_change(const struct mad_fabric_node *before,
 		snprintf(text + used, sizeof(text) - used,
 			 ", the system GUID was 0x%016" PRIx64, before->system_guid);
 	else if (!used)
-		snprintf(text, sizeof(text), ", it has another type or LMC");
+		return; /* the subnet manager chooses LIDs */
 	found(KIND_NODE_CHANGED, at_node(after), nowhere, "%s", text + 2);
 }
 
@@ -143,6 +149,16 @@ static void report_rate(const struct mad_fabric_port *before,
 		      "ran at %ux %s, now at %ux %s", before->width,
 		      mad_link_speed_name(before->speed), after->width,
 		      mad_link_speed_name(after->speed));
+}
+
+static void report_link(const struct change *change, enum kind kind,
+			const struct mad_fabric_port *port, const char *text)
+{
+	if (!port->peer || !is_of_known_nodes(change))
+		return;
+	if (!is_first_end(port))
+		port = port->peer;
+	found(kind, at_port(port), at_port(port->peer), "%s", text);
 }
 
 static void report_change(const struct change *change, const bool *told)
@@ -168,16 +184,11 @@ static void report_change(const struct change *change, const bool *told)
 		report_node_change(each->before_node, each->after_node);
 		break;
 	case MAD_FABRIC_LINK_REMOVED:
-		if (before->peer && !is_changed_node(before->node, MAD_FABRIC_NODE_REMOVED) &&
-		    !is_changed_node(before->peer->node, MAD_FABRIC_NODE_REMOVED))
-			found(KIND_LINK_MISSING, at_port(before), at_port(before->peer),
-			      "the link is not there");
+		report_link(change, KIND_LINK_MISSING, before, "the link is not there");
 		break;
 	case MAD_FABRIC_LINK_ADDED:
-		if (after->peer && !is_changed_node(after->node, MAD_FABRIC_NODE_ADDED) &&
-		    !is_changed_node(after->peer->node, MAD_FABRIC_NODE_ADDED))
-			found(KIND_LINK_NEW, at_port(after), at_port(after->peer),
-			      "the link is not in the stored fabric");
+		report_link(change, KIND_LINK_NEW, after,
+			    "the link is not in the stored fabric");
 		break;
 	case MAD_FABRIC_LINK_CHANGED:
 		report_rate(before, after, told);
@@ -204,7 +215,7 @@ void check_expected(const struct mad_fabric *before, const struct mad_fabric *fa
 			pair_nodes(&changes[i]);
 	for (size_t i = 0; i < change_count; i++)
 		if (changes[i].difference.change == MAD_FABRIC_LINK_REMOVED &&
-		    changes[i].difference.before_port->peer)
+		    changes[i].difference.before_port->peer && is_of_known_nodes(&changes[i]))
 			pair_links(&changes[i]);
 	for (size_t i = 0; i < change_count; i++)
 		if (!changes[i].is_told)
