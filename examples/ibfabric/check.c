@@ -440,6 +440,7 @@ int run_check(void)
 	struct mad_fabric *before = settings.expect ? load(settings.expect) : NULL;
 	struct mad_fabric *fabric = discover(before);
 
+	check_selection(fabric, before);
 	told = allocate(fabric->port_count, sizeof(*told));
 	is_nameless = allocate(fabric->node_count, sizeof(*is_nameless));
 	for (size_t i = 0; i < fabric->problem_count; i++)
@@ -451,8 +452,6 @@ int run_check(void)
 		check_all_counters(fabric);
 	if (before)
 		check_expected(before, fabric, told);
-	if (!finding_count())
-		check_selection(fabric);
 	print_findings(fabric);
 	free(told);
 	free(is_nameless);

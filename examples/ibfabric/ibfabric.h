@@ -78,8 +78,8 @@ struct mad_fabric *discover(const struct mad_fabric *previous);
 struct mad_fabric_counters *read_counters(const struct mad_fabric *fabric, uint64_t wanted,
 					  bool basic);
 
-/* Exits if an argument selects nothing in the fabric. */
-void check_selection(const struct mad_fabric *fabric);
+/* Exits if an argument selects nothing in both fabrics; before may be NULL. */
+void check_selection(const struct mad_fabric *fabric, const struct mad_fabric *before);
 bool is_selected(const struct mad_fabric_port *port);
 bool is_node_selected(const struct mad_fabric_node *node);
 /* A link is selected if one of its ends is. */

@@ -143,6 +143,8 @@ struct mad_fabric *discover(const struct mad_fabric *previous)
 	if (!fabric)
 		die("%s", is_early_end(error) ? early_end_text(error)
 					      : mad_failure_text(NULL, text, sizeof(text)));
+	if (fabric->origin && fabric->origin->info && fabric->origin->state == MAD_PORT_DOWN)
+		die("the local port is down: %s", place_of_port(fabric->origin, text));
 	if (is_early_end(error))
 		record_failure(NULL, NULL, "%s ended the discovery after %zu nodes",
 			       early_end_text(error), fabric->node_count);
@@ -236,17 +238,21 @@ bool is_link_selected(const struct mad_fabric_port *port)
 	return is_selected(port) || (port->peer && is_selected(port->peer));
 }
 
-void check_selection(const struct mad_fabric *fabric)
+static bool is_in(const struct mad_fabric *fabric, const char *argument)
 {
-	for (char *const *argument = settings.arguments; *argument; argument++) {
-		const struct mad_fabric_port *port = NULL;
+	const struct mad_fabric_port *port = NULL;
 
-		while ((port = mad_fabric_next_port(fabric, port)))
-			if (matches(*argument, port->node, port))
-				break;
-		if (!port)
+	while (fabric && (port = mad_fabric_next_port(fabric, port)))
+		if (matches(argument, port->node, port))
+			return true;
+	return false;
+}
+
+void check_selection(const struct mad_fabric *fabric, const struct mad_fabric *before)
+{
+	for (char *const *argument = settings.arguments; *argument; argument++)
+		if (!is_in(fabric, *argument) && !is_in(before, *argument))
 			die("no node or port is %s", *argument);
-	}
 }
 
 bool is_first_end(const struct mad_fabric_port *port)

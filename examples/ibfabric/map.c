@@ -198,7 +198,7 @@ int run_map(void)
 	pid_t child = 0;
 	int status = 0;
 
-	check_selection(fabric);
+	check_selection(fabric, NULL);
 	errors = allocate(fabric->port_count, sizeof(*errors));
 	levels = allocate(fabric->node_count, sizeof(*levels));
 	read_errors(fabric);

@@ -59,7 +59,7 @@ int run_reset(void)
 		die("reset: name the ports, or give --all; ibfabric reset --help tells more");
 	table_begin(&table, "ports", columns, sizeof(columns) / sizeof(columns[0]));
 	fabric = discover(NULL);
-	check_selection(fabric);
+	check_selection(fabric, NULL);
 	ports = sorted_ports(fabric);
 	for (size_t i = 0; i < fabric->port_count; i++)
 		wanted += has_counters(ports[i]);

@@ -88,7 +88,7 @@ int run_links(void)
 	const struct mad_fabric_port **ports = sorted_ports(fabric);
 	struct table table;
 
-	check_selection(fabric);
+	check_selection(fabric, NULL);
 	table_begin(&table, "links", columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < fabric->port_count; i++) {
 		bool is_link = ports[i]->peer || ports[i]->peer_error || ports[i]->error;
@@ -122,7 +122,7 @@ int run_nodes(void)
 	char text[NAME_SIZE];
 	struct table table;
 
-	check_selection(fabric);
+	check_selection(fabric, NULL);
 	table_begin(&table, "nodes", columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < fabric->node_count; i++) {
 		const struct mad_fabric_node *node = nodes[i];
@@ -261,7 +261,7 @@ int run_counters(void)
 							  !(shown & MAD_COUNTER_BIT(i)))};
 	table_begin(&table, "counters", columns, column_count);
 	fabric = discover(NULL);
-	check_selection(fabric);
+	check_selection(fabric, NULL);
 	counters = read_counters(fabric, wanted, false);
 	ports = sorted_ports(fabric);
 	rows = allocate(fabric->port_count, sizeof(*rows));
