@@ -100,6 +100,49 @@ static void report(const struct bad_port *bad, const struct bad_port *peer)
 	}
 }
 
+static struct bad_port *find_bad(const struct mad_fabric_port *port)
+{
+	uint32_t bad = bad_of_port[port->index];
+
+	return bad ? &bad_ports[bad - 1] : NULL;
+}
+
+/* Whether the link went down between the readings; thresholds[0] is link_downed. */
+static bool went_down(const struct mad_fabric_port *port)
+{
+	const struct bad_port *bad = find_bad(port), *peer = find_bad(port->peer);
+
+	return (bad && bad->is_bad[0] && bad->rise[0]) ||
+	       (peer && peer->is_bad[0] && peer->rise[0]);
+}
+
+/* If all links of a node went down, and they are several, they are one finding. A node that
+ * restarts has its counters at 0: the other ends count. */
+static void check_restart(const struct mad_fabric_node *node)
+{
+	const unsigned groups =
+		1U << GROUP_DOWNED | 1U << GROUP_PHYSICAL | 1U << GROUP_DISCARDS;
+	const struct mad_fabric_port *port;
+	unsigned links = 0;
+
+	for (unsigned i = 0; i <= node->port_count; i++) {
+		port = mad_fabric_get_port(node, i);
+		if (port && port->peer && !went_down(port))
+			return;
+		links += port && port->peer;
+	}
+	if (links < 2)
+		return;
+	found(KIND_RESTARTED, at_node(node), nowhere, "all its %u links went down", links);
+	for (unsigned i = 0; i <= node->port_count; i++) {
+		port = mad_fabric_get_port(node, i);
+		if (port && find_bad(port))
+			find_bad(port)->groups &= ~groups;
+		if (port && port->peer && find_bad(port->peer))
+			find_bad(port->peer)->groups &= ~groups;
+	}
+}
+
 void check_counters(struct mad_fabric_counters *counters, const struct mad_fabric *fabric)
 {
 	const struct mad_fabric_counters_port *each = NULL;
@@ -108,6 +151,8 @@ void check_counters(struct mad_fabric_counters *counters, const struct mad_fabri
 	while ((each = mad_fabric_counters_next(counters, each)))
 		if (each->port && each->reading)
 			judge(each);
+	for (size_t i = 0; bad_count && i < fabric->node_count; i++)
+		check_restart(mad_fabric_get_node(fabric, i));
 	for (size_t i = 0; i < bad_count; i++) {
 		const struct mad_fabric_port *port = bad_ports[i].port, *peer = port->peer;
 		size_t other = peer ? bad_of_port[peer->index] : 0;

@@ -50,6 +50,7 @@ static const struct {
 	[KIND_CONTRADICTION] = {"contradiction", ERROR,
 				"repeat the check; was a cable moved just now?"},
 	[KIND_LOOP] = {"loop", ERROR, "remove the cable, or connect its other end"},
+	[KIND_RESTARTED] = {"restarted", ERROR, "look at its power and its log"},
 	[KIND_FLAPPING] = {"flapping", ERROR, CABLE},
 	[KIND_LINK_ERRORS] = {"link-errors", ERROR, CABLE},
 	[KIND_SLOW_LINK] = {"slow-link", ERROR, CABLE},
