@@ -49,7 +49,7 @@ struct settings {
 extern struct settings settings;
 
 /* Prints a message and exits with EXIT_FAILED. */
-_Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void __attribute__((noreturn, format(printf, 1, 2))) die(const char *format, ...);
 void *allocate(size_t count, size_t size); /* zeroed, or exits */
 
 int run_check(void);

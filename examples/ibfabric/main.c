@@ -110,7 +110,7 @@ static const struct {
 };
 #define OPTION_COUNT (sizeof(option_table) / sizeof(option_table[0]))
 
-_Noreturn void die(const char *format, ...)
+void die(const char *format, ...)
 {
 	va_list args;
 
