@@ -21,15 +21,11 @@ struct row {
 	struct mad_counter_info info;
 	uint16_t offset; /* of the member */
 	uint8_t source;  /* the attribute; if there are two, that of "field" */
-	/* a field, or one of each lane, and its bit in CounterSelect; IB_NO_FIELD: none */
-	enum MAD_FIELDS field;
-	uint8_t select;
-	/* in PortCountersExtended */
-	enum MAD_FIELDS extended;
-	uint8_t extended_select;
-	/* of the port instead of the lanes, while Reed-Solomon FEC is active */
-	enum MAD_FIELDS rsfec;
-	uint8_t rsfec_select;
+	/* the bits of the fields below in CounterSelect */
+	uint8_t select, extended_select, rsfec_select;
+	enum MAD_FIELDS field;    /* or one of each lane; IB_NO_FIELD: none */
+	enum MAD_FIELDS extended; /* in PortCountersExtended */
+	enum MAD_FIELDS rsfec;    /* of the port, while Reed-Solomon FEC is active */
 };
 
 #define ROW(number, member, source_number, attribute_name, unit_name, iba_field, width, \

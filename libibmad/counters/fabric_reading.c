@@ -295,7 +295,7 @@ static void continue_walk(struct walk *walk)
 	struct fabric_counters *counters = reading->counters;
 
 	while (!walk->node || !walk->node->in_fabric || !request_next_port(walk)) {
-		if (walk->memory) {
+		if (walk->node && walk->memory) {
 			walk->node->known = node_recall(walk->memory, &walk->node->abilities) &&
 					    !walk->is_changed;
 			mad_counters_node_free(walk->memory);

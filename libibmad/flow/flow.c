@@ -201,7 +201,7 @@ static void raise_limit(struct flow_path *path, const struct flow_account *accou
 
 static void leave_node(struct flow_account *account)
 {
-	if (account->at_node)
+	if (account->path && account->at_node)
 		account->path->in_flight--;
 	account->at_node = false;
 }
