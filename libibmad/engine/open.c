@@ -454,6 +454,7 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, unlock_in_child);
 }
 
+/* From here to unlock_gate() the thread cannot be cancelled. */
 static void lock_gate(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -465,12 +466,10 @@ static void lock_gate(void)
 		pthread_cond_wait(&gate.unlocked, &gate.mutex);
 	gate.locked = true;
 	pthread_mutex_unlock(&gate.mutex);
-	call_end();
 }
 
 static void unlock_gate(void)
 {
-	call_begin();
 	pthread_mutex_lock(&gate.mutex);
 	gate.locked = false;
 	pthread_cond_signal(&gate.unlocked);
@@ -478,13 +477,16 @@ static void unlock_gate(void)
 	call_end();
 }
 
+/* The caller may be cancelled while it has the gate. */
 EXPORT void madrpc_lock(void)
 {
 	lock_gate();
+	call_end();
 }
 
 EXPORT void madrpc_unlock(void)
 {
+	call_begin();
 	unlock_gate();
 }
 
@@ -512,11 +514,9 @@ EXPORT uint8_t *safe_smp_query(void *rcvbuf, ib_portid_t *portid, unsigned attri
 {
 	uint8_t *response;
 
-	call_begin();
 	lock_gate();
 	response = smp_query_via(rcvbuf, portid, attrid, mod, timeout, process_port);
 	unlock_gate();
-	call_end();
 	return response;
 }
 
@@ -525,11 +525,9 @@ EXPORT uint8_t *safe_smp_set(void *rcvbuf, ib_portid_t *portid, unsigned attrid,
 {
 	uint8_t *response;
 
-	call_begin();
 	lock_gate();
 	response = smp_set_via(rcvbuf, portid, attrid, mod, timeout, process_port);
 	unlock_gate();
-	call_end();
 	return response;
 }
 
@@ -538,11 +536,9 @@ EXPORT uint8_t *safe_sa_call(void *rcvbuf, ib_portid_t *portid, ib_sa_call_t *sa
 {
 	uint8_t *response;
 
-	call_begin();
 	lock_gate();
 	response = sa_rpc_call(process_port, rcvbuf, portid, sa, timeout);
 	unlock_gate();
-	call_end();
 	return response;
 }
 
