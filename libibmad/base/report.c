@@ -170,13 +170,14 @@ void failure_store(const struct mad_failure *failure)
 	last_failure = *failure;
 }
 
-int failure_of_failed_call(int mgmt_class, int error)
+int failure_of_call(int mgmt_class, int error)
 {
-	last_failure = (struct mad_failure){
-		.error = error,
-		.mgmt_class = mgmt_class & 0xff,
-		.kind = mgmt_class ? MAD_FAILURE_REQUEST : MAD_FAILURE_OTHER,
-	};
+	if (error < 0)
+		last_failure = (struct mad_failure){
+			.error = error,
+			.mgmt_class = mgmt_class & 0xff,
+			.kind = mgmt_class ? MAD_FAILURE_REQUEST : MAD_FAILURE_OTHER,
+		};
 	return error;
 }
 

@@ -50,17 +50,13 @@ void report_status(const char *call, const char *destination, unsigned status);
 void report_failure(const char *call, const char *destination, int error);
 
 void failure_store(const struct mad_failure *failure);
-int failure_of_failed_call(int mgmt_class, int error);
 /*
  * Stores the failure of a call that returns a negative errno, and returns the error; stores
  * nothing if error is 0 or more. mgmt_class is that of the call's request, or 0. Each call that
  * rdma-core does not have returns its error by this function, and the library calls it before
  * each callback that reports an error.
  */
-static inline int failure_of_call(int mgmt_class, int error)
-{
-	return error < 0 ? failure_of_failed_call(mgmt_class, error) : error;
-}
+int failure_of_call(int mgmt_class, int error);
 /* The same for a callback that reports the result of a request. */
 void failure_of_reply(const struct mad_reply *reply, int mgmt_class, unsigned method,
 		      unsigned attribute);

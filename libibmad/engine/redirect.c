@@ -127,13 +127,12 @@ void redirect_ask_path(struct redirect_state *state, uint8_t *packet,
 	state->awaits_path = true;
 }
 
-void redirect_report_address(const struct redirect_state *state, ib_portid_t *dport)
+void redirect_report(const struct redirect_state *state, ib_portid_t *dport)
 {
-	const ib_portid_t *to;
+	const ib_portid_t *to = state ? &state->to : NULL;
 
-	if (!state->to.lid)
+	if (!to || !to->lid)
 		return;
-	to = &state->to;
 	dport->lid = to->lid;
 	dport->qp = to->qp;
 	dport->qkey = to->qkey;

@@ -52,14 +52,10 @@ static inline bool redirect_awaits_path(const struct redirect_state *state)
 void redirect_ask_path(struct redirect_state *state, uint8_t *packet,
 		       const struct path_source *source);
 
-/* Writes the address that the request was redirected to into dport, if the LID is known. */
-void redirect_report_address(const struct redirect_state *state, ib_portid_t *dport);
-
-/* The same; state is NULL for a request that was never redirected. */
-static inline void redirect_report(const struct redirect_state *state, ib_portid_t *dport)
-{
-	if (state)
-		redirect_report_address(state, dport);
-}
+/*
+ * Writes the address that the request was redirected to into dport, if the LID is known. state
+ * is NULL for a request that was never redirected.
+ */
+void redirect_report(const struct redirect_state *state, ib_portid_t *dport);
 
 #endif

@@ -319,10 +319,12 @@ void flow_response(struct flow_control *flow, struct flow_account *account, uint
 	window_judge_sample(window, now);
 }
 
-void flow_leave(struct flow_control *flow, struct flow_account *account)
+void flow_ended(struct flow_control *flow, struct flow_account *account)
 {
 	struct flow_window *window = window_of(flow, account);
 
+	if (!account->first)
+		return;
 	leave_window(window, account, false, account->first);
 	leave_sample(window, account, false);
 	leave_node(account);

@@ -140,14 +140,10 @@ void flow_late(struct flow_control *flow, struct flow_account *account, int64_t 
  */
 void flow_response(struct flow_control *flow, struct flow_account *account, uint32_t rtt_us,
 		   bool lost, int64_t now);
-/* The request ends without a response, or its packet was not sent. */
-void flow_leave(struct flow_control *flow, struct flow_account *account);
-
-/* The same; after a response or a former end, the request counts nowhere. */
-static inline void flow_ended(struct flow_control *flow, struct flow_account *account)
-{
-	if (account->first)
-		flow_leave(flow, account);
-}
+/*
+ * The request ends without a response, or its packet was not sent. After a response or a former
+ * end it counts nowhere, and nothing changes.
+ */
+void flow_ended(struct flow_control *flow, struct flow_account *account);
 
 #endif
