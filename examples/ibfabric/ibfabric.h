@@ -151,7 +151,7 @@ size_t failure_count(void);
 /* Lines that begin with a prefix. */
 void print_failures(FILE *file, const char *prefix);
 /* Flushes; EXIT_FAILED if the output could not be written. */
-int finish(int status);
+int end_output(int status);
 
 /* --- thresholds.c ------------------------------------------------------------------ */
 

@@ -141,7 +141,7 @@ static _Noreturn void show_commands(void)
 		printf("  %-9s %s\n", commands[i].name, commands[i].summary);
 	puts("\nibfabric COMMAND --help has the options of a command; ibfabric(8) tells more.\n"
 	     "Exit status: 0 all is well, 1 something was found, 2 not all could be read.");
-	exit(finish(0));
+	exit(end_output(0));
 }
 
 static _Noreturn void show_command(const struct command *command)
@@ -159,7 +159,7 @@ static _Noreturn void show_command(const struct command *command)
 		puts("\nA selection is a name, a pattern of names, a GUID, or one of these "
 		     "with\n"
 		     "/PORT: leaf-1, 'node*', 0x0002c90300000010, leaf-1/3");
-	exit(finish(0));
+	exit(end_output(0));
 }
 
 /* --- the command line ------------------------------------------------------------------ */
@@ -276,7 +276,7 @@ static void read_option(const struct command *command, int option, int argc, cha
 		show_command(command);
 	case OPTION_VERSION:
 		puts("ibfabric " IBFABRIC_VERSION);
-		exit(finish(0));
+		exit(end_output(0));
 	default:
 		exit(EXIT_FAILED); /* getopt_long() has printed why */
 	}
@@ -331,7 +331,7 @@ int main(int argc, char **argv)
 		show_commands();
 	if (strcmp(argv[1], "--version") == 0) {
 		puts("ibfabric " IBFABRIC_VERSION);
-		return finish(0);
+		return end_output(0);
 	}
 	command = find_command(argv[1]);
 	settings.command = command->name;
@@ -341,5 +341,5 @@ int main(int argc, char **argv)
 	left_ms(); /* the time begins */
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	return finish(command->run());
+	return end_output(command->run());
 }

@@ -56,7 +56,7 @@ void print_failures(FILE *file, const char *prefix)
 	}
 }
 
-int finish(int status)
+int end_output(int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return status;
