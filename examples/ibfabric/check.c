@@ -363,9 +363,7 @@ static struct manager *read_managers(const struct mad_fabric *fabric, size_t *co
 		if (managers[i].error)
 			record_failure(NULL, managers[i].port,
 				       "the state of its subnet manager could not be read: %s",
-				       managers[i].error == -ETIMEDOUT
-					       ? "no response"
-					       : strerror(-managers[i].error));
+				       error_text(managers[i].error));
 	return managers;
 }
 

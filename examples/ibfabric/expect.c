@@ -7,6 +7,7 @@
 struct change {
 	struct mad_fabric_difference difference;
 	bool is_told;
+	bool is_between_known; /* of a link between two nodes that both fabrics have */
 };
 
 static struct change *changes;
@@ -18,7 +19,7 @@ static int collect(const struct mad_fabric_difference *difference, void *arg)
 	changes = reallocarray(changes, change_count + 1, sizeof(*changes));
 	if (!changes)
 		die("out of memory");
-	changes[change_count++] = (struct change){*difference, false};
+	changes[change_count++] = (struct change){.difference = *difference};
 	return 0;
 }
 
@@ -62,14 +63,17 @@ static void pair_nodes(struct change *removed)
 	}
 }
 
-/* Whether the change is that of a link between two nodes that both fabrics have: other links
- * come and go with their nodes. */
-static bool is_of_known_nodes(const struct change *change)
+/* Whether a link came or went between two nodes that both fabrics have: other links come and go
+ * with their nodes. */
+static bool is_between_known(const struct mad_fabric_difference *each)
 {
-	const struct mad_fabric_difference *each = &change->difference;
 	const struct mad_fabric_port *port =
-		each->before_port ? each->before_port : each->after_port;
+		each->change == MAD_FABRIC_LINK_ADDED     ? each->after_port
+		: each->change == MAD_FABRIC_LINK_REMOVED ? each->before_port
+							  : NULL;
 
+	if (!port || !port->peer)
+		return false;
 	for (size_t i = 0; i < change_count; i++) {
 		const struct mad_fabric_difference *other = &changes[i].difference;
 		const struct mad_fabric_node *node =
@@ -77,8 +81,8 @@ static bool is_of_known_nodes(const struct change *change)
 			: other->change == MAD_FABRIC_NODE_REMOVED ? other->before_node
 								   : NULL;
 
-		if (node && (node->guid == port->node->guid ||
-			     (port->peer && node->guid == port->peer->node->guid)))
+		if (node &&
+		    (node->guid == port->node->guid || node->guid == port->peer->node->guid))
 			return false;
 	}
 	return true;
@@ -105,7 +109,7 @@ static void pair_links(struct change *removed)
 		const struct mad_fabric_port *after = changes[i].difference.after_port, *same;
 
 		if (changes[i].difference.change != MAD_FABRIC_LINK_ADDED ||
-		    changes[i].is_told || !is_of_known_nodes(&changes[i]) ||
+		    changes[i].is_told || !changes[i].is_between_known ||
 		    !(same = shared_end(after, before)))
 			continue;
 		changes[i].is_told = removed->is_told = true;
@@ -154,7 +158,7 @@ static void report_rate(const struct mad_fabric_port *before,
 static void report_link(const struct change *change, enum kind kind,
 			const struct mad_fabric_port *port, const char *text)
 {
-	if (!port->peer || !is_of_known_nodes(change))
+	if (!change->is_between_known)
 		return;
 	if (!is_first_end(port))
 		port = port->peer;
@@ -211,11 +215,13 @@ void check_expected(const struct mad_fabric *before, const struct mad_fabric *fa
 	if (error < 0)
 		die("%s", strerror(-error));
 	for (size_t i = 0; i < change_count; i++)
+		changes[i].is_between_known = is_between_known(&changes[i].difference);
+	for (size_t i = 0; i < change_count; i++)
 		if (changes[i].difference.change == MAD_FABRIC_NODE_REMOVED)
 			pair_nodes(&changes[i]);
 	for (size_t i = 0; i < change_count; i++)
 		if (changes[i].difference.change == MAD_FABRIC_LINK_REMOVED &&
-		    changes[i].difference.before_port->peer && is_of_known_nodes(&changes[i]))
+		    changes[i].is_between_known)
 			pair_links(&changes[i]);
 	for (size_t i = 0; i < change_count; i++)
 		if (!changes[i].is_told)

@@ -26,7 +26,8 @@ static const struct {
 	[WARNING] = {"warning", "\033[33m"},
 };
 
-#define CABLE "reseat or clean the cable, then replace it"
+#define CABLE    "reseat or clean the cable, then replace it"
+#define INTENDED "if this is intended, store the fabric again"
 
 static const struct {
 	const char *name;
@@ -71,16 +72,12 @@ static const struct {
 				"the fault is at another link: look for link-errors"},
 	[KIND_DUPLICATE_NAME] = {"duplicate-name", WARNING, "give one of them another name"},
 	[KIND_FACTORY_NAME] = {"factory-name", WARNING, "give it a name"},
-	[KIND_NODE_REPLACED] = {"node-replaced", WARNING,
-				"if this is intended, store the fabric again"},
-	[KIND_NODE_NEW] = {"node-new", WARNING, "if this is intended, store the fabric again"},
-	[KIND_NODE_CHANGED] = {"node-changed", WARNING,
-			       "if this is intended, store the fabric again"},
-	[KIND_LINK_NEW] = {"link-new", WARNING, "if this is intended, store the fabric again"},
-	[KIND_LINK_CHANGED] = {"link-changed", WARNING,
-			       "if this is intended, store the fabric again"},
-	[KIND_PORT_CHANGED] = {"port-changed", WARNING,
-			       "if this is intended, store the fabric again"},
+	[KIND_NODE_REPLACED] = {"node-replaced", WARNING, INTENDED},
+	[KIND_NODE_NEW] = {"node-new", WARNING, INTENDED},
+	[KIND_NODE_CHANGED] = {"node-changed", WARNING, INTENDED},
+	[KIND_LINK_NEW] = {"link-new", WARNING, INTENDED},
+	[KIND_LINK_CHANGED] = {"link-changed", WARNING, INTENDED},
+	[KIND_PORT_CHANGED] = {"port-changed", WARNING, INTENDED},
 };
 
 _Static_assert(sizeof(kinds) / sizeof(kinds[0]) == KIND_COUNT, "a kind has no name");

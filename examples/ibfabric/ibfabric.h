@@ -66,7 +66,8 @@ int run_reset(void);
 extern struct mad_cancel cancelled;
 extern struct ibmad_port *ibmad_port; /* of discover() */
 
-unsigned left_ms(void); /* of the time limit, at least 1; 0: no limit */
+unsigned left_ms(void);            /* of the time limit, at least 1; 0: no limit */
+const char *error_text(int error); /* of a request */
 void show_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void end_progress(void);
 

@@ -54,6 +54,11 @@ static bool pause_ms(unsigned ms)
 	return !cancelled.is_set;
 }
 
+const char *error_text(int error)
+{
+	return error == -ETIMEDOUT ? "no response" : strerror(-error);
+}
+
 /* --- the progress line -------------------------------------------------------------- */
 
 static bool has_progress;
@@ -207,20 +212,8 @@ static bool is_selected_kind(const struct mad_fabric_node *node)
 	return node->type == IB_NODE_SWITCH ? !settings.only_hosts : !settings.only_switches;
 }
 
-bool is_selected(const struct mad_fabric_port *port)
-{
-	char *const *argument = settings.arguments;
-
-	if (!is_selected_kind(port->node))
-		return false;
-	if (!*argument)
-		return true;
-	while (*argument && !matches(*argument, port->node, port))
-		argument++;
-	return *argument != NULL;
-}
-
-bool is_node_selected(const struct mad_fabric_node *node)
+/* port NULL: the node, or any of its ports. */
+static bool is_chosen(const struct mad_fabric_node *node, const struct mad_fabric_port *port)
 {
 	char *const *argument = settings.arguments;
 
@@ -228,9 +221,19 @@ bool is_node_selected(const struct mad_fabric_node *node)
 		return false;
 	if (!*argument)
 		return true;
-	while (*argument && !matches(*argument, node, NULL))
+	while (*argument && !matches(*argument, node, port))
 		argument++;
 	return *argument != NULL;
+}
+
+bool is_selected(const struct mad_fabric_port *port)
+{
+	return is_chosen(port->node, port);
+}
+
+bool is_node_selected(const struct mad_fabric_node *node)
+{
+	return is_chosen(node, NULL);
 }
 
 bool is_link_selected(const struct mad_fabric_port *port)
@@ -320,8 +323,7 @@ static void record_unread(struct mad_fabric_counters *counters)
 		if (each->error != -ETIMEDOUT || of_node == 1)
 			record_failure(port->node, each->error == -ETIMEDOUT ? NULL : port,
 				       "the counters could not be read: %s",
-				       each->error == -ETIMEDOUT ? "no response"
-								 : strerror(-each->error));
+				       error_text(each->error));
 	}
 	if (without)
 		record_failure(NULL, NULL, "%u ports have no LID: their counters were not read",

@@ -128,9 +128,10 @@ static void print_link(const struct mad_fabric_port *port)
 	const struct mad_fabric_port *peer = port->peer;
 	uint64_t count = errors[port->index] + errors[peer->index];
 
+	/* from the higher level to the lower one */
 	if (levels[port->node->index] < levels[peer->node->index]) {
+		peer = port;
 		port = port->peer;
-		peer = port->peer ? port->peer : peer;
 	}
 	if (levels[port->node->index] > levels[peer->node->index])
 		fprintf(out, "\t\"%016" PRIx64 "\":p%u:s -- \"%016" PRIx64 "\":p%u:n [",

@@ -82,8 +82,7 @@ int run_reset(void)
 			record_failure(ports[i]->node, error == -ETIMEDOUT ? NULL : ports[i],
 				       "the counters were not cleared: %s",
 				       error == -EADDRNOTAVAIL ? "the port has no LID"
-				       : error == -ETIMEDOUT   ? "no response"
-							       : strerror(-error));
+							       : error_text(error));
 			continue;
 		}
 		add_port(&table, ports[i]);
