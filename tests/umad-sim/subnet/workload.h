@@ -45,7 +45,7 @@ bool processor_take(struct processor *processor, uint64_t now, uint64_t service,
 		    uint32_t buffer, uint64_t *delay);
 
 /* Prints a line with column names, a line for each node that received or sent something, and a
- * line of totals, with tabs between the columns (docs/simulator-faults.md). */
+ * line of totals, with tabs between the columns (umad-sim(1), Statistics). */
 void workload_print(const struct fabric *fabric, FILE *out);
 
 #endif
