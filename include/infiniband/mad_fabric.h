@@ -197,7 +197,7 @@ struct mad_fabric_problem {
 	/** NODE, BEHIND: the first request that timed out, otherwise the first that failed. */
 	unsigned attribute;
 	unsigned modifier;
-	unsigned status; /**< of its response, if the error is -EIO */
+	unsigned status; /**< of its response, if the error is -EIO; 0: it could not be sent */
 	/** Requests that failed, and those that were not sent for this reason. */
 	unsigned count;
 };

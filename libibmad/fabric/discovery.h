@@ -73,7 +73,7 @@ static inline bool discovery_keeps_part(const struct discovery *discovery)
 void requests_give_up(struct discovery *discovery, struct list *group);
 
 /* Whether a node refused an attribute that not all nodes have, which is no failure. */
-bool request_is_refusal(const struct discovery_request *request, int error);
+bool request_is_refusal(const struct discovery_request *request, const struct mad_reply *reply);
 
 /* Calls options:progress with the present numbers. */
 void requests_tell_progress(struct discovery *discovery);

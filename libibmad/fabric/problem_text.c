@@ -54,7 +54,7 @@ static const char *error_text(const struct mad_fabric_problem *problem, char *te
 {
 	if (problem->error == -ETIMEDOUT)
 		return "no response";
-	if (problem->error == -EIO)
+	if (problem->error == -EIO && problem->status)
 		return mad_status_text(IB_SMI_DIRECT_CLASS, problem->status, text, size);
 	if (problem->error == -EBADMSG)
 		return "malformed response";

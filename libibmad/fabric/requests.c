@@ -34,9 +34,10 @@ void requests_tell_news(struct discovery *discovery)
 	requests_tell_progress(discovery);
 }
 
-bool request_is_refusal(const struct discovery_request *request, int error)
+bool request_is_refusal(const struct discovery_request *request, const struct mad_reply *reply)
 {
-	return error == -EIO && request->attribute == IB_ATTR_MLNX_EXT_PORT_INFO;
+	return reply->error == -EIO && reply->status &&
+	       request->attribute == IB_ATTR_MLNX_EXT_PORT_INFO;
 }
 
 static void request_came(struct mad_async *async, const struct mad_reply *reply, void *arg)

@@ -106,13 +106,13 @@ static bool begin(struct visit *visit, const struct discovery_request *request, 
 			fail(visit, request, visit->discovery->error, reply);
 		return false;
 	}
-	if (!error || error == -EIO || error == -EBADMSG) {
+	if (!error || (error == -EIO && reply->status) || error == -EBADMSG) {
 		visit->responded = true;
 		visit->silent = 0;
 	}
 	if (!error)
 		return true;
-	if (request_is_refusal(request, error))
+	if (request_is_refusal(request, reply))
 		return false;
 	fail(visit, request, error, reply);
 	/* a node may not respond to an attribute that it does not have */

@@ -350,6 +350,33 @@ TEST(a_port_that_is_refused_is_a_failure_of_that_port)
 	assert_int_equal(port_of("left", 4)->error, -EIO);
 }
 
+/* An error of the local device says nothing about the node. */
+TEST(a_request_that_cannot_be_sent_is_no_response_of_the_node)
+{
+	const struct mad_fabric_options *options =
+		DISCOVERY(.read = MAD_FABRIC_READ_DEFAULT | MAD_FABRIC_READ_MLNX_EXT_PORTS);
+	unsigned requests;
+
+	restart(FDR10_SWITCH);
+	discover(options);
+	requests = net.asked_count;
+	for (unsigned n = 1; n <= requests; n++) {
+		const struct mad_fabric_problem *problem;
+		char text[MAD_FABRIC_PROBLEM_TEXT_SIZE];
+
+		machine_fail(MACHINE_WRITE, n, EIO);
+		assert_int_equal(try_discovery(options), n == 1 ? -EIO : 0);
+		if (n == 1)
+			continue;
+		problem = mad_fabric_get_problem(fabric, 0);
+		assert_non_null(problem);
+		assert_int_equal(problem->error, -EIO);
+		assert_int_equal(problem->status, 0);
+		assert_non_null(strstr(mad_fabric_problem_text(problem, text, sizeof(text)),
+				       ": Input/output error"));
+	}
+}
+
 /* --- use of an earlier discovery ---------------------------------------------------- */
 
 /* "right" is behind two ports of "left". */
