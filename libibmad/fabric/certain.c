@@ -17,7 +17,6 @@
 #include "fabric/certain.h"
 
 #include "fabric/graph.h"
-#include "fabric/graph_memory.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,39 +1,86 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Discovery. A response leads to further requests, and the engine sends as many at once as flow
- * control permits.
- *
- * neighbours.c: NodeInfo of the first node, and of the node behind each port with a link.
- *
- * visit.c: the attributes and ports of a new node. Follows each port with a link.
- *
- * requests.c: the requests on the engine.
- *
- * The discovery is complete when no request is in flight.
- */
+/* The calls of a discovery, its requests on the engine, and its end. */
+
+#include "fabric/discovery.h"
 
 #include "base/export.h"
 #include "base/report.h"
 #include "base/reserved.h"
-#include "engine/async.h"
-#include "fabric/discovery.h"
-#include "fabric/graph.h"
+#include "engine/timers.h"
 
 #include <errno.h>
 
 #define MAX_NODES    200000
 #define READ_ALLOWED 31u
 
-static void free_discovery(struct discovery *discovery)
+#define PROGRESS_INTERVAL_US 100000
+
+/* --- problems and progress -------------------------------------------------------- */
+
+void discovery_note(struct discovery *discovery, const struct mad_fabric_problem *problem,
+		    size_t *index)
 {
-	requests_free(discovery);
+	if (graph_add_problem(discovery->fabric, problem, index))
+		discovery_abort(discovery, -ENOMEM);
+}
+
+const uint8_t *discovery_store(struct discovery *discovery, const uint8_t *attribute)
+{
+	const uint8_t *copy = graph_copy(discovery->fabric, attribute, IB_SMP_DATA_SIZE);
+
+	if (!copy)
+		discovery_abort(discovery, -ENOMEM);
+	return copy;
+}
+
+static void report_progress(struct discovery *discovery)
+{
+	if (!discovery->options.progress)
+		return;
+	discovery->has_news = false;
+	discovery->progress.nodes = discovery->fabric->node_count;
+	discovery->progress.ports = discovery->fabric->port_count;
+	discovery->progress.problems = discovery->fabric->problem_count;
+	discovery->options.progress(&discovery->progress, discovery->options.progress_arg);
+}
+
+/* The same, if there is news, and unless it was called less than 100 ms ago. */
+static void report_news(struct discovery *discovery)
+{
+	int64_t now;
+
+	if (!discovery->options.progress || !discovery->has_news)
+		return;
+	now = clock_us();
+	if (now < discovery->next_progress_us)
+		return;
+	discovery->next_progress_us = now + PROGRESS_INTERVAL_US;
+	report_progress(discovery);
+}
+
+/* --- the end ------------------------------------------------------------------------ */
+
+void discovery_abort(struct discovery *discovery, int error)
+{
+	discovery->no_memory |= error == -ENOMEM;
+	if (discovery->error)
+		return;
+	discovery->error = error;
+	list_for_each (entry, &discovery->requests)
+		mad_async_cancel(discovery->async,
+				 list_entry(entry, struct discovery_request, entry)->id);
+}
+
+static void discovery_free(struct discovery *discovery)
+{
 	mad_fabric_free(discovery->fabric);
 	free(discovery->previous_failures);
 	free(discovery);
 }
 
-void discovery_complete(struct discovery *discovery)
+/* After the last request: hands over the result, and frees the discovery. */
+static void discovery_complete(struct discovery *discovery)
 {
 	struct mad_async *async = discovery->async;
 	mad_fabric_fn *done = discovery->done;
@@ -43,7 +90,7 @@ void discovery_complete(struct discovery *discovery)
 
 	limits_end(&discovery->limits);
 	if (!discovery->error)
-		requests_tell_progress(discovery); /* which may cancel the discovery */
+		report_progress(discovery); /* which may cancel the discovery */
 	error = discovery->error;
 	if (!error || (discovery_keeps_part(discovery) && discovery->fabric->node_count)) {
 		int err = graph_finish(discovery->fabric);
@@ -67,34 +114,105 @@ void discovery_complete(struct discovery *discovery)
 		discovery->failure.error = error;
 		failure_store(&discovery->failure);
 	}
-	free_discovery(discovery);
+	discovery_free(discovery);
 	done(async, error, fabric, arg);
 }
 
-/* What was new when the latest call was less than 100 ms ago. */
+/* --- requests ----------------------------------------------------------------------- */
+
+static void request_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	struct discovery_request *request = arg;
+	struct discovery *discovery = request->discovery;
+	int error = reply->error;
+
+	(void)async;
+	if (!error && reply->data_size < IB_SMP_DATA_SIZE)
+		error = -EBADMSG;
+	request->reply = reply;
+	request->error = error;
+	request->status = error == -EIO ? reply->status : 0;
+	list_remove(&request->entry);
+	list_remove(&request->group);
+	if (limits_ends_all(error) && !request->given_up)
+		discovery_abort(discovery, limits_ends_all(error));
+	request->came(request);
+	free(request);
+	discovery->has_news = true;
+	if (--discovery->progress.in_flight == 0)
+		discovery_complete(discovery);
+	else
+		report_news(discovery);
+}
+
+bool discovery_submit(struct discovery *discovery, struct list *group,
+		      const ib_dr_path_t *route, unsigned attribute, unsigned modifier,
+		      void (*came)(struct discovery_request *request), void *subject)
+{
+	const ib_rpc_t rpc = {
+		.mgtclass = IB_SMI_DIRECT_CLASS,
+		.method = IB_MAD_METHOD_GET,
+		.attr = {.id = attribute, .mod = modifier},
+		.dataoffs = IB_SMP_DATA_OFFS,
+		.mkey = discovery->options.m_key,
+		.timeout = discovery->options.timeout_ms,
+	};
+	ib_portid_t to = discovery->base;
+	struct discovery_request *request;
+	int err;
+
+	if (discovery->error)
+		return false;
+	request = malloc(sizeof(*request));
+	if (!request) {
+		discovery_abort(discovery, -ENOMEM);
+		return false;
+	}
+	*request = (struct discovery_request){.discovery = discovery,
+					      .came = came,
+					      .subject = subject,
+					      .attribute = (uint16_t)attribute,
+					      .modifier = (uint8_t)modifier};
+	to.drpath = *route;
+	if (to.lid || to.drpath.cnt)
+		discovery->limits.is_local = false;
+	err = mad_async_submit(discovery->async, &rpc, &to, NULL, 0, request_came, request,
+			       &request->id);
+	if (err) {
+		free(request);
+		discovery_abort(discovery, limits_ends_all(err) ? limits_ends_all(err) : err);
+		return false;
+	}
+	list_add_last(&discovery->requests, &request->entry);
+	if (group)
+		list_add_last(group, &request->group);
+	else
+		list_init(&request->group);
+	discovery->progress.requests++;
+	discovery->progress.in_flight++;
+	return true;
+}
+
+/* --- the begin ---------------------------------------------------------------------- */
+
+/* News that came when the latest call was less than 100 ms ago. */
 static void limits_tick(struct limits *limits)
 {
-	requests_tell_news(list_entry(limits, struct discovery, limits));
+	report_news(list_entry(limits, struct discovery, limits));
 }
 
 static void limit_reached(struct limits *limits, int error)
 {
-	struct discovery *discovery = list_entry(limits, struct discovery, limits);
-
-	/* before begin() there is no request whose end ends the discovery */
-	if (list_is_empty(&discovery->requests))
-		discovery->error = error;
-	else
-		discovery_abort(discovery, error);
+	discovery_abort(list_entry(limits, struct discovery, limits), error);
 }
 
-static void cancel(struct engine_operation *operation)
+static void discovery_cancel(struct engine_operation *operation)
 {
 	discovery_abort(list_entry(operation, struct discovery, operation), -ECANCELED);
 }
 
 /* All requests are submitted by the thread that processes the engine. */
-static void begin(struct engine_operation *operation)
+static void discovery_begin(struct engine_operation *operation)
 {
 	struct discovery *discovery = list_entry(operation, struct discovery, operation);
 
@@ -125,7 +243,7 @@ static bool are_options(const struct mad_fabric_options *options)
 	       (!options->from || is_begin(options->from));
 }
 
-static struct discovery *create_discovery(const struct mad_fabric_options *options)
+static struct discovery *discovery_create(const struct mad_fabric_options *options)
 {
 	struct discovery *discovery = calloc(1, sizeof(*discovery));
 
@@ -151,18 +269,17 @@ static struct discovery *create_discovery(const struct mad_fabric_options *optio
 	discovery->limits.tick = limits_tick;
 	discovery->limits.is_local = true;
 	list_init(&discovery->requests);
-	list_init(&discovery->free);
 	return discovery;
 }
 
 /* Stores the error, and returns it. */
-static int fail(int error)
+static int failure_of_discovery(int error)
 {
 	return failure_of_call(error == -EPROTONOSUPPORT ? IB_SMI_DIRECT_CLASS : 0, error);
 }
 
 /* The lock is held throughout, so that the engine cannot be freed when only a part is done. */
-static int enlist(struct discovery *discovery, uint64_t *id)
+static int discovery_enlist(struct discovery *discovery, uint64_t *id)
 {
 	const struct mad_fabric_options *options = &discovery->options;
 	struct mad_async *async = discovery->async;
@@ -177,15 +294,15 @@ static int enlist(struct discovery *discovery, uint64_t *id)
 	if (!error) {
 		limits_begin(&discovery->limits, async, options->time_limit_ms, options->cancel,
 			     options->m_key);
-		operation_later(async, &discovery->operation, begin);
+		operation_later(async, &discovery->operation, discovery_begin);
 	}
 	engine_leave(async);
 	return error;
 }
 
-static int start(struct mad_async *async, const char *call,
-		 const struct mad_fabric_options *options, mad_fabric_fn *done, void *arg,
-		 uint64_t *id)
+static int discovery_start(struct mad_async *async, const char *call,
+			   const struct mad_fabric_options *options, mad_fabric_fn *done,
+			   void *arg, uint64_t *id)
 {
 	const struct mad_fabric_options defaults = {0};
 	struct discovery *discovery;
@@ -193,7 +310,7 @@ static int start(struct mad_async *async, const char *call,
 
 	if (!async || !done || (options && !are_options(options)))
 		return -EINVAL;
-	discovery = create_discovery(options ? options : &defaults);
+	discovery = discovery_create(options ? options : &defaults);
 	if (!discovery)
 		return -ENOMEM;
 	discovery->async = async;
@@ -201,10 +318,10 @@ static int start(struct mad_async *async, const char *call,
 		discovery->options.m_key = smp_mkey_get(async->port);
 	discovery->done = done;
 	discovery->arg = arg;
-	discovery->operation.cancel = cancel;
-	error = enlist(discovery, id);
+	discovery->operation.cancel = discovery_cancel;
+	error = discovery_enlist(discovery, id);
 	if (error)
-		free_discovery(discovery);
+		discovery_free(discovery);
 	if (error == -EPROTONOSUPPORT)
 		report_class(call, IB_SMI_DIRECT_CLASS);
 	return error;
@@ -216,8 +333,8 @@ EXPORT int mad_fabric_submit(struct mad_async *async, const struct mad_fabric_op
 	int error = -EINVAL;
 
 	if (!options || !options->cancel)
-		error = start(async, "mad_fabric_submit", options, done, arg, id);
-	return fail(error);
+		error = discovery_start(async, "mad_fabric_submit", options, done, arg, id);
+	return failure_of_discovery(error);
 }
 
 /* --- blocking ----------------------------------------------------------------------- */
@@ -250,17 +367,18 @@ EXPORT int mad_fabric_discover(struct ibmad_port *port,
 	int error;
 
 	if (!fabric)
-		return fail(-EINVAL);
+		return failure_of_discovery(-EINVAL);
 	*fabric = NULL;
 	async = mad_async_create(port);
 	if (!async)
 		return -errno;
-	error = start(async, "mad_fabric_discover", options, keep_result, &result, NULL);
+	error = discovery_start(async, "mad_fabric_discover", options, keep_result, &result,
+				NULL);
 	if (!error)
 		mad_async_wait(async, -1);
 	mad_async_free(async); /* calls back the requests in flight if the device is gone */
 	if (error)
-		return fail(error);
+		return failure_of_discovery(error);
 	failure_store(result.error ? &result.failure : &before);
 	*fabric = result.fabric;
 	return result.error;

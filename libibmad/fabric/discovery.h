@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The state of a discovery, and the functions of its parts. */
+/*
+ * Discovery. A response leads to further requests, and the engine sends as many at once as flow
+ * control permits. The discovery is complete when no request is in flight.
+ *
+ * discovery.c: the calls, the requests on the engine, and the end.
+ *
+ * neighbours.c: NodeInfo of the first node, and of the node behind each port with a link. Each
+ * new node is visited.
+ *
+ * visit.c: the attributes and ports of a new node. The neighbours follow each port with a link.
+ */
 #ifndef LIBIBMAD_DISCOVERY_H
 #define LIBIBMAD_DISCOVERY_H
 
 #include "base/list.h"
 #include "engine/async.h"
+#include "fabric/graph.h"
 
 #include <infiniband/mad_errors.h>
 #include <infiniband/mad_fabric.h>
 
 #include <stdint.h>
-
-struct discovery;
-struct discovery_request;
-
-/* Called once for each request that was submitted. data is 64 bytes if error is 0. */
-typedef void discovery_fn(struct discovery *discovery, struct discovery_request *request,
-			  int error, const struct mad_reply *reply);
 
 struct discovery {
 	struct engine_operation operation;
@@ -38,59 +42,52 @@ struct discovery {
 	/* by the number of a previous_node: the index of its problem plus 1, or 0 */
 	size_t *previous_failures;
 	struct list requests; /* that are not complete */
-	struct list free;     /* to be used again */
 };
 
+/* A Get of an attribute. */
 struct discovery_request {
-	struct list entry; /* of discovery:requests, or free */
+	struct list entry; /* of discovery:requests */
 	struct list group; /* among the requests that may be given up together */
 	struct discovery *discovery;
-	discovery_fn *came;
+	/* Called once for each request that was submitted. */
+	void (*came)(struct discovery_request *request);
 	void *subject; /* of came: a struct visit, or a port */
 	uint64_t id;   /* for mad_async_cancel() */
 	uint16_t attribute;
 	uint8_t modifier;
 	bool given_up;
+	/* for came */
+	const struct mad_reply *reply; /* its data is 64 bytes if error is 0 */
+	int error;                     /* of the reply, or -EBADMSG if it is too short */
+	unsigned status; /* of the response, if error is -EIO; 0: it could not be sent */
 };
 
-/* --- requests.c ------------------------------------------------------------------- */
+/* --- discovery.c ------------------------------------------------------------------ */
 
 /*
  * Submits a Get of an attribute to the end of a route; came is called for it. The request is in
  * the group, unless that is NULL, until then. False if it cannot be submitted: then the
  * discovery ends.
  */
-bool request_submit(struct discovery *discovery, struct list *group, const ib_dr_path_t *route,
-		    unsigned attribute, unsigned modifier, discovery_fn *came, void *subject);
+bool discovery_submit(struct discovery *discovery, struct list *group,
+		      const ib_dr_path_t *route, unsigned attribute, unsigned modifier,
+		      void (*came)(struct discovery_request *request), void *subject);
+
+/* Adds a problem, and sets *index, unless it is NULL. Without memory the discovery ends. */
+void discovery_note(struct discovery *discovery, const struct mad_fabric_problem *problem,
+		    size_t *index);
+
+/* A copy of an attribute in the graph; NULL without memory, which ends the discovery. */
+const uint8_t *discovery_store(struct discovery *discovery, const uint8_t *attribute);
+
+/* Ends a discovery with an error: cancels its requests. */
+void discovery_abort(struct discovery *discovery, int error);
 
 /* Whether the part of the fabric that is known is to be handed over after an error. */
 static inline bool discovery_keeps_part(const struct discovery *discovery)
 {
 	return discovery->options.partial && !discovery->no_memory;
 }
-
-/* Cancels the requests of a group, which are called back with -ECANCELED. */
-void requests_give_up(struct discovery *discovery, struct list *group);
-
-/* Whether a node refused an attribute that not all nodes have, which is no failure. */
-bool request_is_refusal(const struct discovery_request *request, const struct mad_reply *reply);
-
-/* Calls options:progress with the present numbers. */
-void requests_tell_progress(struct discovery *discovery);
-/* The same, if they are new, and unless it was called less than 100 ms ago. */
-void requests_tell_news(struct discovery *discovery);
-
-/* The problem of a request that failed. */
-struct mad_fabric_problem request_problem(enum mad_fabric_problem_kind kind,
-					  const struct discovery_request *request, int error,
-					  const struct mad_reply *reply);
-
-/* Ends a discovery with an error: cancels its requests. */
-void discovery_abort(struct discovery *discovery, int error);
-/* Cancels all requests. */
-void requests_cancel(struct discovery *discovery);
-
-void requests_free(struct discovery *discovery);
 
 /* --- visit.c ---------------------------------------------------------------------- */
 
@@ -107,10 +104,5 @@ void neighbours_begin(struct discovery *discovery);
 
 /* Submits NodeInfo of the node behind a port, unless it is known or no route leads there. */
 void neighbours_follow(struct discovery *discovery, struct mad_fabric_port *port);
-
-/* --- discovery.c ------------------------------------------------------------------ */
-
-/* Called after the last request. Hands over the result, and frees the discovery. */
-void discovery_complete(struct discovery *discovery);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Creates, fills and frees the graph of a fabric. */
+/* Creates, fills, reads and frees the graph of a fabric. */
 
 #include "fabric/graph.h"
 
 #include "base/export.h"
-#include "fabric/graph_memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +39,7 @@ struct graph_block {
 };
 
 /* Zeroed memory that lives as long as the graph. */
-static void *allocate(struct mad_fabric *fabric, size_t size)
+static void *graph_allocate(struct mad_fabric *fabric, size_t size)
 {
 	struct graph *graph = graph_of(fabric);
 	struct graph_block *block = graph->blocks;
@@ -128,73 +127,29 @@ struct mad_fabric_node *graph_add_node(struct mad_fabric *fabric, uint64_t guid,
 	graph->nodes = nodes;
 	if (grow_guids(graph))
 		return NULL;
-	node = allocate(fabric, sizeof(*node) + ports * sizeof(node->ports[0]));
+	node = graph_allocate(fabric, sizeof(*node) + ports * sizeof(node->ports[0]));
 	if (!node)
 		return NULL;
 	node->node = shape;
 	node->node.guid = guid;
 	node->node.index = (uint32_t)fabric->node_count;
-	node->first_port = (uint32_t)fabric->port_count;
 	for (unsigned i = 0; i < ports; i++) {
 		struct mad_fabric_port *port = &node->ports[i];
 
 		port->node = &node->node;
 		port->number = (uint8_t)(graph_first_number(&shape) + i);
-		port->index = node->first_port + i;
+		port->index = (uint32_t)fabric->port_count++;
 	}
 	enter_guid(graph, node);
 	graph->nodes[fabric->node_count++] = node;
-	fabric->port_count += ports;
 	return &node->node;
 }
 
-struct mad_fabric_node *graph_node(const struct mad_fabric *fabric, size_t index)
+const void *graph_copy(struct mad_fabric *fabric, const void *data, size_t size)
 {
-	return index < fabric->node_count ? &graph_of(fabric)->nodes[index]->node : NULL;
-}
+	void *copy = graph_allocate(fabric, size);
 
-struct mad_fabric_node *graph_find_node(const struct mad_fabric *fabric, uint64_t guid)
-{
-	const struct graph *graph = graph_of(fabric);
-	struct graph_node *node;
-
-	if (!graph->guid_buckets)
-		return NULL;
-	node = graph->guids[graph_bucket(graph, guid, graph->guid_buckets)];
-	while (node && node->node.guid != guid)
-		node = node->next_guid;
-	return node ? &node->node : NULL;
-}
-
-void graph_share_guid(struct mad_fabric_node *node)
-{
-	graph_node_of(node)->shares_guid = true;
-}
-
-void graph_link(struct mad_fabric_port *one, struct mad_fabric_port *other)
-{
-	one->peer = other;
-	other->peer = one;
-}
-
-void graph_set_origin(struct mad_fabric *fabric, const struct mad_fabric_port *port)
-{
-	fabric->origin = port;
-}
-
-const uint8_t *graph_store(struct mad_fabric *fabric, const void *attribute)
-{
-	uint8_t *image = allocate(fabric, IB_SMP_DATA_SIZE);
-
-	return image ? memcpy(image, attribute, IB_SMP_DATA_SIZE) : NULL;
-}
-
-const char *graph_store_text(struct mad_fabric *fabric, const char *text)
-{
-	size_t size = strlen(text) + 1;
-	char *copy = allocate(fabric, size);
-
-	return copy ? memcpy(copy, text, size) : NULL;
+	return copy ? memcpy(copy, data, size) : NULL;
 }
 
 /* Notes that the problem with this index is behind the port. */
@@ -202,17 +157,17 @@ static int note_silent_port(struct graph *graph, size_t index,
 			    const struct mad_fabric_port *port)
 {
 	const struct mad_fabric_problem *problem = &graph->problems[index];
-	struct graph_silent_port *ports;
+	size_t *behind;
 
 	graph_port(port->node, port->number)->peer_error = problem->error;
 	if (!problem->guid)
 		return 0;
-	ports = array_reserve(graph->silent_ports, graph->silent_port_count + 1,
-			      &graph->silent_port_size, sizeof(*ports));
-	if (!ports)
+	behind = array_reserve(graph->behind, port->index + (size_t)1, &graph->behind_size,
+			       sizeof(*behind));
+	if (!behind)
 		return -ENOMEM;
-	graph->silent_ports = ports;
-	ports[graph->silent_port_count++] = (struct graph_silent_port){port, index};
+	graph->behind = behind;
+	behind[port->index] = index + 1;
 	return 0;
 }
 
@@ -226,7 +181,7 @@ int graph_add_failure_behind(struct mad_fabric *fabric, size_t index,
 		problem->port = port;
 		problem->node = port->node;
 	}
-	graph_count_failures(fabric, index, 1);
+	problem->count++;
 	return note_silent_port(graph_of(fabric), index, port);
 }
 
@@ -258,33 +213,102 @@ int graph_add_problem(struct mad_fabric *fabric, const struct mad_fabric_problem
 	return note_silent_port(graph, at, added->port);
 }
 
-int graph_add_oddity(struct mad_fabric *fabric, enum mad_fabric_problem_kind kind,
-		     const struct mad_fabric_port *port, const struct mad_fabric_port *other,
-		     uint64_t guid)
-{
-	const struct mad_fabric_problem problem = {
-		.kind = kind, .port = port, .other_port = other, .guid = guid};
+/* --- reading ---------------------------------------------------------------------- */
 
-	return graph_add_problem(fabric, &problem, NULL);
+EXPORT const struct mad_fabric_node *mad_fabric_get_node(const struct mad_fabric *fabric,
+							 size_t index)
+{
+	return fabric && index < fabric->node_count ? &graph_of(fabric)->nodes[index]->node
+						    : NULL;
 }
 
-void graph_count_failures(struct mad_fabric *fabric, size_t index, unsigned count)
+EXPORT const struct mad_fabric_port *mad_fabric_get_port(const struct mad_fabric_node *node,
+							 unsigned number)
 {
-	graph_of(fabric)->problems[index].count += count;
+	unsigned first;
+
+	if (!node)
+		return NULL;
+	first = graph_first_number(node);
+	if (number < first || number > node->port_count)
+		return NULL;
+	return &graph_node_of(node)->ports[number - first];
 }
 
-void graph_note_timeout(struct mad_fabric *fabric, size_t index, unsigned attribute,
-			unsigned modifier)
+EXPORT const struct mad_fabric_port *mad_fabric_next_port(const struct mad_fabric *fabric,
+							  const struct mad_fabric_port *port)
 {
-	struct mad_fabric_problem *problem = &graph_of(fabric)->problems[index];
+	size_t next = 0;
 
-	if (problem->error == -ETIMEDOUT)
-		return;
-	problem->error = -ETIMEDOUT;
-	problem->attribute = attribute;
-	problem->modifier = modifier;
-	problem->status = 0;
-	problem->port = graph_port_of_request(problem->node, attribute, modifier);
+	if (!fabric)
+		return NULL;
+	if (port) {
+		if (port->number < port->node->port_count)
+			return port + 1;
+		next = port->node->index + (size_t)1;
+	}
+	for (; next < fabric->node_count; next++) {
+		const struct graph_node *node = graph_of(fabric)->nodes[next];
+
+		if (graph_ports(&node->node))
+			return node->ports;
+	}
+	return NULL;
+}
+
+EXPORT const struct mad_fabric_node *mad_fabric_find_guid(const struct mad_fabric *fabric,
+							  uint64_t guid)
+{
+	const struct graph *graph = graph_of(fabric);
+	const struct graph_node *node;
+
+	if (!graph || !graph->guid_buckets)
+		return NULL;
+	node = graph->guids[graph_bucket(graph, guid, graph->guid_buckets)];
+	while (node && node->node.guid != guid)
+		node = node->next_guid;
+	return node ? &node->node : NULL;
+}
+
+EXPORT const struct mad_fabric_port *mad_fabric_find_port_guid(const struct mad_fabric *fabric,
+							       uint64_t guid)
+{
+	const struct graph *graph = graph_of(fabric);
+	size_t at;
+
+	if (!graph || !graph->port_guids)
+		return NULL;
+	at = graph_bucket(graph, guid, graph->port_guid_buckets);
+	while (graph->port_guids[at] && graph->port_guids[at]->guid != guid)
+		at = (at + 1) & (graph->port_guid_buckets - 1);
+	return graph->port_guids[at];
+}
+
+EXPORT const struct mad_fabric_port *mad_fabric_find_lid(const struct mad_fabric *fabric,
+							 unsigned lid)
+{
+	const struct graph *graph = graph_of(fabric);
+
+	return graph && lid < graph->lid_count ? graph->lids[lid] : NULL;
+}
+
+EXPORT const struct mad_fabric_problem *mad_fabric_get_problem(const struct mad_fabric *fabric,
+							       size_t index)
+{
+	return fabric && index < fabric->problem_count ? &graph_of(fabric)->problems[index]
+						       : NULL;
+}
+
+const struct mad_fabric_problem *graph_problem_behind(const struct mad_fabric *fabric,
+						      const struct mad_fabric_port *port,
+						      size_t *index)
+{
+	const struct graph *graph = graph_of(fabric);
+
+	if (port->index >= graph->behind_size || !graph->behind[port->index])
+		return NULL;
+	*index = graph->behind[port->index] - 1;
+	return &graph->problems[*index];
 }
 
 EXPORT void mad_fabric_free(struct mad_fabric *fabric)
@@ -301,7 +325,7 @@ EXPORT void mad_fabric_free(struct mad_fabric *fabric)
 	free(graph->nodes);
 	free(graph->guids);
 	free(graph->problems);
-	free(graph->silent_ports);
+	free(graph->behind);
 	free(graph->port_guids);
 	free(graph->lids);
 	free(graph);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The graph of a fabric: nodes with their ports, and links. The user of a graph adds nodes and
- * links, sets the members of nodes and ports, and calls graph_finish() at the end.
+ * The graph of a fabric: nodes with their ports, and links. A discovery or mad_fabric_load()
+ * adds the nodes, sets their members and those of their ports, and calls graph_finish() last.
  *
- * A graph is in large blocks of memory, which are freed at once. The time of a step is
- * proportional to the number of nodes and ports, for all GUIDs and LIDs.
+ * Nodes and what belongs to them are in large blocks of memory, which are freed at once. The
+ * time of a step is proportional to the number of nodes and ports, for all GUIDs and LIDs.
  */
 #ifndef LIBIBMAD_GRAPH_H
 #define LIBIBMAD_GRAPH_H
@@ -13,6 +13,121 @@
 #include <infiniband/mad_fabric.h>
 
 #include <stddef.h>
+
+/*
+ * Extends an array that has less than count entries. *size is the number of allocated entries.
+ * New entries are zero. NULL without memory: the array does not change.
+ */
+void *array_reserve(void *entries, size_t count, size_t *size, size_t entry_size);
+
+/* A node with its ports behind it. */
+struct graph_node {
+	struct mad_fabric_node node;  /* the first member: graph_node_of() depends on it */
+	struct graph_node *next_guid; /* in its bucket */
+	bool shares_guid;             /* another node, which was left out, has its NodeGUID */
+	struct mad_fabric_port ports[];
+};
+
+struct graph_block;
+
+struct graph {
+	struct mad_fabric fabric;   /* the first member: graph_of() depends on it */
+	struct graph_block *blocks; /* the latest one first */
+	struct graph_node **nodes;
+	size_t node_size;
+	struct graph_node **guids; /* buckets */
+	size_t guid_buckets;       /* 0 or a power of two */
+	uint64_t seed;             /* so that no fabric can choose GUIDs of one bucket */
+	struct mad_fabric_problem *problems;
+	size_t problem_size;
+	/*
+	 * By the index of a port behind which no node responded: the index of its problem plus
+	 * 1, if the node is known; otherwise 0.
+	 */
+	size_t *behind;
+	size_t behind_size;
+	/* of graph_finish() */
+	const struct mad_fabric_port **port_guids; /* open addressing; NULL: free */
+	size_t port_guid_buckets;                  /* a power of two */
+	const struct mad_fabric_port **lids;       /* from 0 to lid_count - 1 */
+	size_t lid_count;
+};
+
+/* All of a graph is writable, but its public structures refer to each other as const. */
+static inline void *graph_writable(const void *part)
+{
+	union {
+		const void *read;
+		void *write;
+	} pointer = {.read = part};
+
+	return pointer.write;
+}
+
+static inline struct graph *graph_of(const struct mad_fabric *fabric)
+{
+	return graph_writable(fabric);
+}
+
+static inline struct graph_node *graph_node_of(const struct mad_fabric_node *node)
+{
+	return graph_writable(node);
+}
+
+/* The public calls of these names, with results that can be written. */
+static inline struct mad_fabric_node *graph_node(const struct mad_fabric *fabric, size_t index)
+{
+	return graph_writable(mad_fabric_get_node(fabric, index));
+}
+
+static inline struct mad_fabric_node *graph_find_node(const struct mad_fabric *fabric,
+						      uint64_t guid)
+{
+	return graph_writable(mad_fabric_find_guid(fabric, guid));
+}
+
+static inline struct mad_fabric_problem *graph_problem(const struct mad_fabric *fabric,
+						       size_t index)
+{
+	return graph_writable(mad_fabric_get_problem(fabric, index));
+}
+
+static inline struct mad_fabric_port *graph_port(const struct mad_fabric_node *node,
+						 unsigned number)
+{
+	return graph_writable(mad_fabric_get_port(node, number));
+}
+
+static inline unsigned graph_first_number(const struct mad_fabric_node *node)
+{
+	return node->type == IB_NODE_SWITCH ? 0 : 1;
+}
+
+/* The number of ports of a node: port_count, or one more. */
+static inline unsigned graph_ports(const struct mad_fabric_node *node)
+{
+	return node->port_count + 1u - graph_first_number(node);
+}
+
+/*
+ * The port with the LID of the node; NULL if the node does not have the port by which it was
+ * entered.
+ */
+static inline const struct mad_fabric_port *graph_lid_port(const struct mad_fabric_node *node)
+{
+	return mad_fabric_get_port(node, node->type == IB_NODE_SWITCH ? 0 : node->entry_port);
+}
+
+/* The bucket of a number. The number of buckets is a power of two. */
+static inline size_t graph_bucket(const struct graph *graph, uint64_t number, size_t buckets)
+{
+	uint64_t hash = (number ^ graph->seed) * UINT64_C(0x9e3779b97f4a7c15);
+
+	hash = (hash ^ hash >> 32 ^ graph->seed >> 7) * UINT64_C(0xd6e8feb86659fd93);
+	return (size_t)(hash >> 32) & (buckets - 1);
+}
+
+/* --- graph.c ---------------------------------------------------------------------- */
 
 /* NULL without memory. Freed by mad_fabric_free(). */
 struct mad_fabric *graph_create(void);
@@ -25,85 +140,27 @@ struct mad_fabric *graph_create(void);
 struct mad_fabric_node *graph_add_node(struct mad_fabric *fabric, uint64_t guid, unsigned type,
 				       unsigned port_count);
 
-/* A node by its index, or by its NodeGUID; NULL if there is none. */
-struct mad_fabric_node *graph_node(const struct mad_fabric *fabric, size_t index);
-struct mad_fabric_node *graph_find_node(const struct mad_fabric *fabric, uint64_t guid);
-
-/* mad_fabric_get_port(), writable. */
-static inline struct mad_fabric_port *graph_port(const struct mad_fabric_node *node,
-						 unsigned number)
-{
-	union {
-		const struct mad_fabric_port *read;
-		struct mad_fabric_port *write;
-	} port = {.read = mad_fabric_get_port(node, number)};
-
-	return port.write;
-}
+/* A copy of size bytes, which is freed with the graph. NULL without memory. */
+const void *graph_copy(struct mad_fabric *fabric, const void *data, size_t size);
 
 /*
- * The port with the LID of the node; NULL if the node does not have the port by which it was
- * entered.
- */
-static inline const struct mad_fabric_port *graph_lid_port(const struct mad_fabric_node *node)
-{
-	return mad_fabric_get_port(node, node->type == IB_NODE_SWITCH ? 0 : node->entry_port);
-}
-
-/* The port that a request to a node is about; NULL if it is about the node. */
-static inline const struct mad_fabric_port *graph_port_of_request(
-	const struct mad_fabric_node *node, unsigned attribute, unsigned modifier)
-{
-	return attribute == IB_ATTR_PORT_INFO || attribute == IB_ATTR_MLNX_EXT_PORT_INFO
-		       ? mad_fabric_get_port(node, modifier)
-		       : NULL;
-}
-
-/* Notes that another node, which is not in the graph, has the NodeGUID of this node. */
-void graph_share_guid(struct mad_fabric_node *node);
-
-/* Links two ports, which may be the same port. */
-void graph_link(struct mad_fabric_port *one, struct mad_fabric_port *other);
-
-/* Sets mad_fabric:origin. */
-void graph_set_origin(struct mad_fabric *fabric, const struct mad_fabric_port *port);
-
-/*
- * A copy of the 64 bytes of an attribute, which is freed with the graph. NULL without memory.
- */
-const uint8_t *graph_store(struct mad_fabric *fabric, const void *attribute);
-
-/* A copy of a text, which is freed with the graph. NULL without memory. */
-const char *graph_store_text(struct mad_fabric *fabric, const char *text);
-
-/*
- * Adds a problem, and sets *index, unless it is NULL. The nodes of its ports are filled in.
- * graph_count_failures() counts further failures of this node. graph_add_failure_behind()
- * counts a failure of this node behind another port. Failures behind a port set its peer_error.
- * 0 or -ENOMEM.
+ * Adds a problem, and sets *index, unless it is NULL. The nodes of its ports are filled in. A
+ * failure behind a port sets its peer_error. 0 or -ENOMEM.
  */
 int graph_add_problem(struct mad_fabric *fabric, const struct mad_fabric_problem *problem,
 		      size_t *index);
+/* Counts a failure of the same node behind another port. 0 or -ENOMEM. */
 int graph_add_failure_behind(struct mad_fabric *fabric, size_t index,
 			     const struct mad_fabric_port *port);
-void graph_count_failures(struct mad_fabric *fabric, size_t index, unsigned count);
-
-/* A problem with two ports, which may be NULL, and a GUID, which may be 0. 0 or -ENOMEM. */
-int graph_add_oddity(struct mad_fabric *fabric, enum mad_fabric_problem_kind kind,
-		     const struct mad_fabric_port *port, const struct mad_fabric_port *other,
-		     uint64_t guid);
-
-/* The problem becomes that of this request, which timed out, unless it is a timeout already. */
-void graph_note_timeout(struct mad_fabric *fabric, size_t index, unsigned attribute,
-			unsigned modifier);
 
 /*
  * The problem behind a port, if its guid is known; otherwise NULL. Sets *index to its index.
- * The graph is finished.
  */
 const struct mad_fabric_problem *graph_problem_behind(const struct mad_fabric *fabric,
 						      const struct mad_fabric_port *port,
 						      size_t *index);
+
+/* --- graph_finish.c --------------------------------------------------------------- */
 
 /*
  * Creates the tables of PortGUIDs and LIDs, and sets gmp_lid of all ports, width_possible and

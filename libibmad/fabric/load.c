@@ -10,7 +10,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
-#include "fabric/graph_memory.h"
+#include "fabric/graph.h"
 #include "fabric/load_lines.h"
 
 #include <errno.h>
@@ -58,15 +58,18 @@ static struct mad_fabric_port *claimed_port(const struct load *load,
 static int link_port(struct load *load, struct mad_fabric_port *port)
 {
 	struct mad_fabric_port *other = claimed_port(load, port);
+	struct mad_fabric_problem problem = {.port = port, .other_port = other};
 
 	if (!other)
 		return -EBADMSG;
 	port->peer = other;
 	if (!claims_back(load, port, other))
-		return graph_add_oddity(load->fabric, MAD_FABRIC_PROBLEM_PEER, port, other, 0);
-	if (other->node == port->node && other->number >= port->number)
-		return graph_add_oddity(load->fabric, MAD_FABRIC_PROBLEM_LOOP, port, other, 0);
-	return 0;
+		problem.kind = MAD_FABRIC_PROBLEM_PEER;
+	else if (other->node == port->node && other->number >= port->number)
+		problem.kind = MAD_FABRIC_PROBLEM_LOOP;
+	else
+		return 0;
+	return graph_add_problem(load->fabric, &problem, NULL);
 }
 
 /* Sets *wrong to the first line whose claim has no port. */
@@ -152,7 +155,7 @@ static int finish(struct load *load)
 			set_entry_port(node);
 	}
 	if (load->has_origin)
-		graph_set_origin(load->fabric, find_origin(load));
+		load->fabric->origin = find_origin(load);
 	err = note_same_guids(load);
 	return err ? err : graph_finish(load->fabric);
 }

@@ -4,7 +4,7 @@
 
 #include "fabric/load_lines.h"
 
-#include "fabric/graph_memory.h"
+#include "fabric/graph.h"
 
 #include <errno.h>
 #include <stdlib.h>

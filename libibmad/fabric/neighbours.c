@@ -4,11 +4,10 @@
 
 #include "fabric/discovery.h"
 
-#include "fabric/graph.h"
-
 #include <infiniband/mad_fields.h>
 
 #include <errno.h>
+#include <string.h>
 
 /* The limit of ports of a fabric: PORTS_MAX, and PORTS_OF_NODES for each node. */
 #define PORTS_MAX      65536
@@ -21,8 +20,6 @@ struct node_info {
 	uint16_t device_id;
 	uint8_t type, port_count, local_port;
 };
-
-static discovery_fn first_came, neighbour_came;
 
 static struct node_info read_node_info(const uint8_t *info)
 {
@@ -39,37 +36,29 @@ static struct node_info read_node_info(const uint8_t *info)
 	};
 }
 
-static void note(struct discovery *discovery, struct mad_fabric_problem problem)
+/* Something odd about a node or port. other is the second place, or leads to the node. */
+static void note_oddity(struct discovery *discovery, enum mad_fabric_problem_kind kind,
+			const struct mad_fabric_node *node, const struct mad_fabric_port *port,
+			const struct mad_fabric_port *other)
 {
-	if (graph_add_problem(discovery->fabric, &problem, NULL))
-		discovery_abort(discovery, -ENOMEM);
-}
+	const struct mad_fabric_problem problem = {
+		.kind = kind, .node = node, .port = port, .other_port = other};
 
-static void note_ports(struct discovery *discovery, enum mad_fabric_problem_kind kind,
-		       const struct mad_fabric_port *port, const struct mad_fabric_port *other)
-{
-	note(discovery,
-	     (struct mad_fabric_problem){.kind = kind, .port = port, .other_port = other});
+	discovery_note(discovery, &problem, NULL);
 }
 
 /* Another node than this one seems to have its NodeGUID. */
-static void note_guid(struct discovery *discovery, struct mad_fabric_node *node,
+static void note_guid(struct discovery *discovery, const struct mad_fabric_node *node,
 		      const struct mad_fabric_port *port, const struct mad_fabric_port *other)
 {
-	graph_share_guid(node);
-	note(discovery, (struct mad_fabric_problem){.kind = MAD_FABRIC_PROBLEM_GUID,
-						    .port = port,
-						    .other_port = other,
-						    .other_node = node,
-						    .guid = node->guid});
-}
+	const struct mad_fabric_problem problem = {.kind = MAD_FABRIC_PROBLEM_GUID,
+						   .port = port,
+						   .other_port = other,
+						   .other_node = node,
+						   .guid = node->guid};
 
-/* A node is odd. behind leads to it, or is NULL. */
-static void note_node(struct discovery *discovery, enum mad_fabric_problem_kind kind,
-		      const struct mad_fabric_node *node, const struct mad_fabric_port *behind)
-{
-	note(discovery,
-	     (struct mad_fabric_problem){.kind = kind, .node = node, .other_port = behind});
+	graph_node_of(node)->shares_guid = true;
+	discovery_note(discovery, &problem, NULL);
 }
 
 /* --- nodes -------------------------------------------------------------------------- */
@@ -82,11 +71,6 @@ static bool has_room(const struct discovery *discovery, const struct node_info *
 	return discovery->fabric->node_count < nodes &&
 	       (nodes > SIZE_MAX / 2 / PORTS_OF_NODES ||
 		ports <= PORTS_MAX + nodes * PORTS_OF_NODES);
-}
-
-static bool is_known_type(unsigned type)
-{
-	return type == IB_NODE_CA || type == IB_NODE_SWITCH || type == IB_NODE_ROUTER;
 }
 
 /*
@@ -108,39 +92,47 @@ static void set_port_guid(struct discovery *discovery, struct mad_fabric_node *n
 		port->guid = info->port_guid;
 }
 
+static ib_dr_path_t route_behind(const struct mad_fabric_port *port)
+{
+	ib_dr_path_t route = port->node->route;
+
+	route.p[++route.cnt] = port->number;
+	return route;
+}
+
 /* Adds a new node. NULL if it cannot be added. */
 static struct mad_fabric_node *add_node(struct discovery *discovery,
 					const struct node_info *info, const uint8_t *data,
-					const ib_dr_path_t *route,
-					struct mad_fabric_port *behind)
+					const struct mad_fabric_port *behind)
 {
-	struct mad_fabric *fabric = discovery->fabric;
 	struct mad_fabric_node *node;
 
 	if (!has_room(discovery, info)) {
 		if (!discovery->too_many)
-			note_ports(discovery, MAD_FABRIC_PROBLEM_TOO_MANY, behind, NULL);
+			note_oddity(discovery, MAD_FABRIC_PROBLEM_TOO_MANY, NULL, behind, NULL);
 		discovery->too_many = true;
 		return NULL;
 	}
-	node = graph_add_node(fabric, info->guid, info->type, info->port_count);
-	if (node)
-		node->node_info = graph_store(fabric, data);
-	if (!node || !node->node_info) {
+	node = graph_add_node(discovery->fabric, info->guid, info->type, info->port_count);
+	if (!node) {
 		discovery_abort(discovery, -ENOMEM);
 		return NULL;
 	}
+	node->node_info = discovery_store(discovery, data);
+	if (!node->node_info)
+		return NULL;
 	node->system_guid = info->system_guid;
 	node->vendor_id = info->vendor_id;
 	node->revision = info->revision;
 	node->device_id = info->device_id;
 	node->entry_port = info->local_port;
-	node->route = *route;
+	node->route = behind ? route_behind(behind) : discovery->base.drpath;
 	discovery->progress.switches += info->type == IB_NODE_SWITCH;
-	if (!is_known_type(info->type))
-		note_node(discovery, MAD_FABRIC_PROBLEM_NODE_TYPE, node, behind);
+	if (info->type != IB_NODE_CA && info->type != IB_NODE_SWITCH &&
+	    info->type != IB_NODE_ROUTER)
+		note_oddity(discovery, MAD_FABRIC_PROBLEM_NODE_TYPE, node, NULL, behind);
 	if (!info->port_count)
-		note_node(discovery, MAD_FABRIC_PROBLEM_PORT_COUNT, node, behind);
+		note_oddity(discovery, MAD_FABRIC_PROBLEM_PORT_COUNT, node, NULL, behind);
 	return node;
 }
 
@@ -162,27 +154,19 @@ static bool link_ports(struct discovery *discovery, struct mad_fabric_port *port
 		return true; /* both ends were asked at once */
 	if (other->peer && other->peer != port) {
 		/* a port has one cable */
-		note_guid(discovery, graph_node(discovery->fabric, other->node->index), port,
-			  other->peer);
+		note_guid(discovery, other->node, port, other->peer);
 		return false;
 	}
 	if (port->peer) {
-		note_ports(discovery, MAD_FABRIC_PROBLEM_PEER, port, other);
+		note_oddity(discovery, MAD_FABRIC_PROBLEM_PEER, NULL, port, other);
 		return false;
 	}
-	graph_link(port, other);
+	port->peer = other;
+	other->peer = port;
 	discovery->progress.links++;
 	if (port->node == other->node)
-		note_ports(discovery, MAD_FABRIC_PROBLEM_LOOP, port, other);
+		note_oddity(discovery, MAD_FABRIC_PROBLEM_LOOP, NULL, port, other);
 	return true;
-}
-
-static ib_dr_path_t route_behind(const struct mad_fabric_port *port)
-{
-	ib_dr_path_t route = port->node->route;
-
-	route.p[++route.cnt] = port->number;
-	return route;
 }
 
 /* --- the previous discovery ------------------------------------------------------- */
@@ -223,39 +207,32 @@ static struct previous_node find_previous(const struct mad_fabric *previous,
 				      previous->node_count + index};
 }
 
-/* The entry of a node in previous_failures; NULL without memory. */
-static size_t *failure_of(struct discovery *discovery, const struct previous_node *node)
-{
-	const struct mad_fabric *previous = discovery->options.previous;
-
-	if (!discovery->previous_failures)
-		discovery->previous_failures =
-			calloc(previous->node_count + previous->problem_count, sizeof(size_t));
-	return discovery->previous_failures ? &discovery->previous_failures[node->number]
-					    : NULL;
-}
-
 /*
  * Adds the problem of a NodeInfo that timed out behind problem->port. If options:previous
  * has the node, the node has one problem for all ports that lead to it. 0 or -ENOMEM.
  */
 static int add_timeout(struct discovery *discovery, struct mad_fabric_problem *problem)
 {
+	const struct mad_fabric *fabric = discovery->options.previous;
 	struct previous_node previous = {0};
 	size_t *known, index;
 	int err;
 
-	if (discovery->options.previous)
-		previous = find_previous(discovery->options.previous, problem->port);
+	if (fabric)
+		previous = find_previous(fabric, problem->port);
 	if (!previous.guid)
 		return graph_add_problem(discovery->fabric, problem, NULL);
-	known = failure_of(discovery, &previous);
-	if (!known)
+	if (!discovery->previous_failures)
+		discovery->previous_failures =
+			calloc(fabric->node_count + fabric->problem_count, sizeof(size_t));
+	if (!discovery->previous_failures)
 		return -ENOMEM;
+	known = &discovery->previous_failures[previous.number];
 	if (*known)
 		return graph_add_failure_behind(discovery->fabric, *known - 1, problem->port);
 	problem->guid = previous.guid;
-	problem->description = graph_store_text(discovery->fabric, previous.description);
+	problem->description = graph_copy(discovery->fabric, previous.description,
+					  strlen(previous.description) + 1);
 	if (!problem->description)
 		return -ENOMEM;
 	err = graph_add_problem(discovery->fabric, problem, &index);
@@ -263,73 +240,105 @@ static int add_timeout(struct discovery *discovery, struct mad_fabric_problem *p
 	return err;
 }
 
-/* --- responses -------------------------------------------------------------------- */
-
-static void fail(struct discovery *discovery, struct discovery_request *request, int error,
-		 const struct mad_reply *reply)
+/* The node behind a port stays unknown. */
+static void note_failure_behind(struct discovery *discovery, const struct mad_fabric_port *port,
+				int error, unsigned status)
 {
-	struct mad_fabric_problem problem =
-		request_problem(MAD_FABRIC_PROBLEM_BEHIND, request, error, reply);
-	int err;
+	struct mad_fabric_problem problem = {.kind = MAD_FABRIC_PROBLEM_BEHIND,
+					     .port = port,
+					     .attribute = IB_ATTR_NODE_INFO,
+					     .count = 1,
+					     .error = error,
+					     .status = status};
+	int err = error == -ETIMEDOUT ? add_timeout(discovery, &problem)
+				      : graph_add_problem(discovery->fabric, &problem, NULL);
 
-	problem.port = request->subject;
-	if (error == -ETIMEDOUT)
-		err = add_timeout(discovery, &problem);
-	else
-		err = graph_add_problem(discovery->fabric, &problem, NULL);
 	if (err)
 		discovery_abort(discovery, err);
 }
 
-/* After the end of the discovery: the node behind a port stays unknown. */
-static void leave(struct discovery *discovery, const struct mad_fabric_port *port)
+/* The discovery has ended. */
+static void leave_port(struct discovery *discovery, const struct mad_fabric_port *port)
 {
-	const struct mad_fabric_problem problem = {.kind = MAD_FABRIC_PROBLEM_BEHIND,
-						   .port = port,
-						   .attribute = IB_ATTR_NODE_INFO,
-						   .count = 1,
-						   .error = discovery->error};
-
-	if (!discovery_keeps_part(discovery) || port->peer)
-		return;
-	if (graph_add_problem(discovery->fabric, &problem, NULL))
-		discovery_abort(discovery, -ENOMEM);
+	if (discovery_keeps_part(discovery) && !port->peer)
+		note_failure_behind(discovery, port, discovery->error, 0);
 }
 
-static void neighbour_came(struct discovery *discovery, struct discovery_request *request,
-			   int error, const struct mad_reply *reply)
+/* --- NodeInfo ----------------------------------------------------------------------- */
+
+static void first_node_failed(struct discovery *discovery,
+			      const struct discovery_request *request)
 {
-	struct mad_fabric_port *port = request->subject, *other;
-	ib_dr_path_t route = route_behind(port);
+	if (!discovery->error)
+		discovery->failure = (struct mad_failure){
+			.mgmt_class = IB_SMI_DIRECT_CLASS,
+			.method = IB_MAD_METHOD_GET,
+			.attribute = request->attribute,
+			.status = request->status,
+			.transmissions =
+				request->error == -EBADMSG ? 0 : request->reply->transmissions,
+			.elapsed_ms = request->reply->elapsed_ms,
+		};
+	discovery_abort(discovery, request->error);
+}
+
+static void first_node_came(struct discovery *discovery, struct mad_fabric_node *node,
+			    const struct node_info *info)
+{
+	discovery->fabric->origin = mad_fabric_get_port(node, info->local_port);
+	if (info->port_count && !discovery->fabric->origin)
+		note_oddity(discovery, MAD_FABRIC_PROBLEM_PORT_COUNT, node, NULL, NULL);
+	set_port_guid(discovery, node, info, NULL);
+}
+
+/* A node responded behind a port. */
+static void neighbour_came(struct discovery *discovery, struct mad_fabric_port *port,
+			   struct mad_fabric_node *node, const struct node_info *info,
+			   bool is_new)
+{
+	struct mad_fabric_port *other = graph_port(node, info->local_port);
+
+	if (!is_same(node, info)) {
+		note_guid(discovery, node, port, mad_fabric_get_port(node, node->entry_port));
+	} else if (!other || !info->local_port) {
+		/* no cable leads to port 0 */
+		note_oddity(discovery, MAD_FABRIC_PROBLEM_PORT_COUNT, node, NULL, port);
+	} else if (link_ports(discovery, port, other) || is_new) {
+		/* after a contradiction, the GUID may be that of another node */
+		set_port_guid(discovery, node, info, port);
+	}
+}
+
+static void node_info_came(struct discovery_request *request)
+{
+	struct discovery *discovery = request->discovery;
+	struct mad_fabric_port *behind = request->subject; /* NULL: of the first node */
 	struct mad_fabric_node *node;
 	struct node_info info;
 	bool is_new;
 
+	if (request->error && !behind)
+		first_node_failed(discovery, request);
 	if (discovery->error) {
-		leave(discovery, port);
+		if (behind)
+			leave_port(discovery, behind);
 		return;
 	}
-	if (error) {
-		fail(discovery, request, error, reply);
+	if (request->error) {
+		note_failure_behind(discovery, behind, request->error, request->status);
 		return;
 	}
-	info = read_node_info(reply->data);
+	info = read_node_info(request->reply->data);
 	node = graph_find_node(discovery->fabric, info.guid);
 	is_new = !node;
 	if (is_new)
-		node = add_node(discovery, &info, reply->data, &route, port);
+		node = add_node(discovery, &info, request->reply->data, behind);
 	if (!node)
 		return;
-	other = graph_port(node, info.local_port);
-	if (!is_same(node, &info)) {
-		note_guid(discovery, node, port, mad_fabric_get_port(node, node->entry_port));
-	} else if (!other || !info.local_port) {
-		/* no cable leads to port 0 */
-		note_node(discovery, MAD_FABRIC_PROBLEM_PORT_COUNT, node, port);
-	} else if (link_ports(discovery, port, other) || is_new) {
-		/* after a contradiction, the GUID may be that of another node */
-		set_port_guid(discovery, node, &info, port);
-	}
+	if (behind)
+		neighbour_came(discovery, behind, node, &info, is_new);
+	else
+		first_node_came(discovery, node, &info);
 	/* after the link, so that no NodeInfo is sent from the other end */
 	if (is_new)
 		visit_node(discovery, node);
@@ -353,49 +362,17 @@ void neighbours_follow(struct discovery *discovery, struct mad_fabric_port *port
 	    (discovery->options.max_hops && (unsigned)hops >= discovery->options.max_hops))
 		return;
 	if (port->node->route.cnt + 1 >= IB_SUBNET_PATH_HOPS_MAX) {
-		note_ports(discovery, MAD_FABRIC_PROBLEM_ROUTE_TOO_LONG, port, NULL);
+		note_oddity(discovery, MAD_FABRIC_PROBLEM_ROUTE_TOO_LONG, NULL, port, NULL);
 		return;
 	}
 	route = route_behind(port);
-	if (!request_submit(discovery, NULL, &route, IB_ATTR_NODE_INFO, 0, neighbour_came,
-			    port))
-		leave(discovery, port);
-}
-
-/* --- the first node ----------------------------------------------------------------- */
-
-static void first_came(struct discovery *discovery, struct discovery_request *request,
-		       int error, const struct mad_reply *reply)
-{
-	struct mad_fabric_node *node;
-	struct node_info info;
-
-	if (error && !discovery->error)
-		discovery->failure = (struct mad_failure){
-			.mgmt_class = IB_SMI_DIRECT_CLASS,
-			.method = IB_MAD_METHOD_GET,
-			.attribute = request->attribute,
-			.status = error == -EIO ? reply->status : 0,
-			.transmissions = error == -EBADMSG ? 0 : reply->transmissions,
-			.elapsed_ms = reply->elapsed_ms,
-		};
-	if (error)
-		discovery_abort(discovery, error);
-	if (discovery->error)
-		return;
-	info = read_node_info(reply->data);
-	node = add_node(discovery, &info, reply->data, &discovery->base.drpath, NULL);
-	if (!node)
-		return;
-	graph_set_origin(discovery->fabric, graph_port(node, info.local_port));
-	if (info.port_count && !discovery->fabric->origin)
-		note_node(discovery, MAD_FABRIC_PROBLEM_PORT_COUNT, node, NULL);
-	set_port_guid(discovery, node, &info, NULL);
-	visit_node(discovery, node);
+	if (!discovery_submit(discovery, NULL, &route, IB_ATTR_NODE_INFO, 0, node_info_came,
+			      port))
+		leave_port(discovery, port);
 }
 
 void neighbours_begin(struct discovery *discovery)
 {
-	request_submit(discovery, NULL, &discovery->base.drpath, IB_ATTR_NODE_INFO, 0,
-		       first_came, NULL);
+	discovery_submit(discovery, NULL, &discovery->base.drpath, IB_ATTR_NODE_INFO, 0,
+			 node_info_came, NULL);
 }

@@ -6,7 +6,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
-#include "fabric/graph_memory.h"
+#include "fabric/graph.h"
 #include "fabric/text_line.h"
 
 #include <errno.h>

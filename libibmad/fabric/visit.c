@@ -4,8 +4,6 @@
 
 #include "fabric/discovery.h"
 
-#include "fabric/graph.h"
-
 #include <infiniband/mad_fields.h>
 
 #include <errno.h>
@@ -33,18 +31,19 @@ struct visit {
 	size_t failure;
 };
 
-static discovery_fn description_came, switch_came, port_came, mlnx_port_came;
+static void attribute_came(struct discovery_request *request);
 
-static void ask(struct visit *visit, unsigned attribute, unsigned modifier, discovery_fn *came)
+static bool submit_get(struct visit *visit, unsigned attribute, unsigned modifier)
 {
-	if (visit->given_up)
-		return;
-	if (request_submit(visit->discovery, &visit->requests, &visit->node->route, attribute,
-			   modifier, came, visit))
-		visit->open++;
+	if (visit->given_up ||
+	    !discovery_submit(visit->discovery, &visit->requests, &visit->node->route,
+			      attribute, modifier, attribute_came, visit))
+		return false;
+	visit->open++;
+	return true;
 }
 
-/* The ports that are not requested yet. */
+/* The number of ports whose PortInfo was not requested yet. */
 static unsigned ports_left(const struct visit *visit)
 {
 	if (!(visit->discovery->options.read & MAD_FABRIC_READ_PORTS))
@@ -52,138 +51,88 @@ static unsigned ports_left(const struct visit *visit)
 	return visit->node->port_count + 1u - visit->next_number;
 }
 
-static void ask_more(struct visit *visit)
+/* --- failures ------------------------------------------------------------------------- */
+
+/* The port that a request to a node is about; NULL: it is about the node. */
+static struct mad_fabric_port *port_of_request(const struct mad_fabric_node *node,
+					       unsigned attribute, unsigned modifier)
 {
-	while (visit->open < SUBMITTED_MAX && ports_left(visit) && !visit->given_up &&
-	       !visit->discovery->error)
-		ask(visit, IB_ATTR_PORT_INFO, visit->next_number++, port_came);
+	return attribute == IB_ATTR_PORT_INFO || attribute == IB_ATTR_MLNX_EXT_PORT_INFO
+		       ? graph_port(node, modifier)
+		       : NULL;
 }
 
-static void fail(struct visit *visit, const struct discovery_request *request, int error,
-		 const struct mad_reply *reply)
+/* All failures of a node are one problem. A timeout in it has priority over another error. */
+static void note_failures(struct visit *visit, unsigned attribute, unsigned modifier, int error,
+			  unsigned status, unsigned count)
 {
-	struct mad_fabric *fabric = visit->discovery->fabric;
-	struct mad_fabric_problem problem =
-		request_problem(MAD_FABRIC_PROBLEM_NODE, request, error, reply);
+	const struct mad_fabric_problem failure = {
+		.kind = MAD_FABRIC_PROBLEM_NODE,
+		.error = error,
+		.node = visit->node,
+		.port = port_of_request(visit->node, attribute, modifier),
+		.guid = visit->node->guid,
+		/* the response with the description may come later */
+		.description = visit->node->description,
+		.attribute = attribute,
+		.modifier = modifier,
+		.status = status,
+		.count = count,
+	};
+	struct mad_fabric_problem *problem;
 
-	if (visit->failed) {
-		graph_count_failures(fabric, visit->failure, 1);
-		/* a timeout is more important than an error in a response */
-		if (error == -ETIMEDOUT)
-			graph_note_timeout(fabric, visit->failure, request->attribute,
-					   request->modifier);
+	if (!visit->failed) {
+		visit->failed = true;
+		discovery_note(visit->discovery, &failure, &visit->failure);
 		return;
 	}
-	problem.node = visit->node;
-	problem.port =
-		graph_port_of_request(visit->node, request->attribute, request->modifier);
-	problem.guid = visit->node->guid;
-	problem.description =
-		visit->node->description; /* the response with the description may come later */
-	visit->failed = true;
-	if (graph_add_problem(fabric, &problem, &visit->failure))
-		discovery_abort(visit->discovery, -ENOMEM);
+	problem = graph_problem(visit->discovery->fabric, visit->failure);
+	count += problem->count;
+	if (error == -ETIMEDOUT && problem->error != -ETIMEDOUT)
+		*problem = failure;
+	problem->count = count;
 }
 
-static void give_up(struct visit *visit)
+/* The ports that are left will not be requested. They count as failures. */
+static void leave_ports(struct visit *visit, int error)
 {
-	graph_count_failures(visit->discovery->fabric, visit->failure, ports_left(visit));
-	for (unsigned number = visit->next_number; ports_left(visit); number++) {
-		graph_port(visit->node, number)->error = -ETIMEDOUT;
-		visit->next_number++;
-	}
-	visit->given_up = true;
-	requests_give_up(visit->discovery, &visit->requests);
-}
-
-/* Each callback begins here. False without data. */
-static bool begin(struct visit *visit, const struct discovery_request *request, int error,
-		  const struct mad_reply *reply)
-{
-	visit->open--;
-	if (visit->discovery->error) {
-		if (discovery_keeps_part(visit->discovery))
-			fail(visit, request, visit->discovery->error, reply);
-		return false;
-	}
-	if (!error || (error == -EIO && reply->status) || error == -EBADMSG) {
-		visit->responded = true;
-		visit->silent = 0;
-	}
-	if (!error)
-		return true;
-	if (request_is_refusal(request, reply))
-		return false;
-	fail(visit, request, error, reply);
-	/* a node may not respond to an attribute that it does not have */
-	if (request->attribute != IB_ATTR_MLNX_EXT_PORT_INFO && error == -ETIMEDOUT &&
-	    !visit->given_up && !visit->discovery->error &&
-	    (!visit->responded || ++visit->silent == SILENT_MAX))
-		give_up(visit);
-	return false;
-}
-
-/* After the end of the discovery: the ports that were not requested stay unknown. */
-static void leave_ports(struct visit *visit)
-{
-	int error = visit->discovery->error;
-	unsigned left = ports_left(visit);
-	const struct discovery_request first = {.attribute = IB_ATTR_PORT_INFO,
-						.modifier = (uint8_t)visit->next_number};
-
-	if (!left || !discovery_keeps_part(visit->discovery))
-		return;
-	fail(visit, &first, error, NULL);
-	if (visit->failed && left > 1)
-		graph_count_failures(visit->discovery->fabric, visit->failure, left - 1);
+	if (ports_left(visit))
+		note_failures(visit, IB_ATTR_PORT_INFO, visit->next_number, error, 0,
+			      ports_left(visit));
 	while (ports_left(visit))
 		graph_port(visit->node, visit->next_number++)->error = error;
 }
 
-/* Each callback ends here: the visit may be freed. */
-static void end(struct visit *visit)
+static void give_up(struct visit *visit)
 {
-	if (visit->discovery->error)
-		leave_ports(visit);
-	else
-		ask_more(visit);
-	if (!visit->open)
-		free(visit);
+	leave_ports(visit, -ETIMEDOUT);
+	visit->given_up = true;
+	list_for_each (entry, &visit->requests) {
+		struct discovery_request *request =
+			list_entry(entry, struct discovery_request, group);
+
+		request->given_up = true;
+		mad_async_cancel(visit->discovery->async, request->id);
+	}
 }
 
-/* False without memory, which ends the discovery. */
-static bool store(struct visit *visit, const uint8_t **image, const struct mad_reply *reply)
+static void request_failed(struct visit *visit, const struct discovery_request *request)
 {
-	*image = graph_store(visit->discovery->fabric, reply->data);
-	if (!*image)
-		discovery_abort(visit->discovery, -ENOMEM);
-	return *image;
+	bool is_optional = request->attribute == IB_ATTR_MLNX_EXT_PORT_INFO;
+
+	/* a node may refuse an attribute that it does not have, or not respond to it */
+	if (is_optional && request->status)
+		return;
+	note_failures(visit, request->attribute, request->modifier, request->error,
+		      request->status, 1);
+	if (!is_optional && request->error == -ETIMEDOUT && !visit->given_up &&
+	    !visit->discovery->error && (!visit->responded || ++visit->silent == SILENT_MAX))
+		give_up(visit);
 }
 
-static void description_came(struct discovery *discovery, struct discovery_request *request,
-			     int error, const struct mad_reply *reply)
-{
-	struct visit *visit = request->subject;
+/* --- responses ------------------------------------------------------------------------ */
 
-	(void)discovery;
-	if (begin(visit, request, error, reply))
-		memcpy(visit->node->description, reply->data, IB_SMP_DATA_SIZE);
-	end(visit);
-}
-
-static void switch_came(struct discovery *discovery, struct discovery_request *request,
-			int error, const struct mad_reply *reply)
-{
-	struct visit *visit = request->subject;
-	struct mad_fabric_node *node = visit->node;
-
-	(void)discovery;
-	if (begin(visit, request, error, reply) && store(visit, &node->switch_info, reply))
-		node->enhanced_port0 = mad_read_field(reply->data, 0, IB_SW_ENHANCED_PORT0_F);
-	end(visit);
-}
-
-static void read_port(struct mad_fabric_port *port, const uint8_t *info)
+static void read_port_info(struct mad_fabric_port *port, const uint8_t *info)
 {
 	port->state = (uint8_t)mad_read_field(info, 0, IB_PORT_STATE_F);
 	port->physical_state = (uint8_t)mad_read_field(info, 0, IB_PORT_PHYS_STATE_F);
@@ -212,14 +161,15 @@ static bool may_be_fdr10(const struct mad_fabric_port *port)
 	       !mad_read_field(port->info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_2_F);
 }
 
-static void use_port(struct visit *visit, struct mad_fabric_port *port,
-		     const struct mad_reply *reply)
+static void port_info_came(struct visit *visit, struct mad_fabric_port *port,
+			   const uint8_t *info)
 {
 	struct discovery *discovery = visit->discovery;
 
-	if (!store(visit, &port->info, reply))
+	port->info = discovery_store(discovery, info);
+	if (!port->info)
 		return;
-	read_port(port, reply->data);
+	read_port_info(port, info);
 	if (port == graph_lid_port(visit->node)) {
 		visit->node->lid = port->lid;
 		visit->node->lmc = port->lmc;
@@ -227,36 +177,75 @@ static void use_port(struct visit *visit, struct mad_fabric_port *port,
 	if (port->physical_state != MAD_PHYSICAL_LINK_UP)
 		return;
 	if (discovery->options.read & MAD_FABRIC_READ_MLNX_EXT_PORTS && may_be_fdr10(port))
-		ask(visit, IB_ATTR_MLNX_EXT_PORT_INFO, port->number, mlnx_port_came);
+		submit_get(visit, IB_ATTR_MLNX_EXT_PORT_INFO, port->number);
 	if (port->number)
 		neighbours_follow(discovery, port);
 }
 
-static void port_came(struct discovery *discovery, struct discovery_request *request, int error,
-		      const struct mad_reply *reply)
+static void use_response(struct visit *visit, unsigned attribute, struct mad_fabric_port *port,
+			 const uint8_t *data)
 {
-	struct visit *visit = request->subject;
-	struct mad_fabric_port *port = graph_port(visit->node, request->modifier);
+	struct mad_fabric_node *node = visit->node;
 
-	if (discovery->error)
-		port->error = discovery->error;
-	else
-		port->error = error == -ECANCELED ? -ETIMEDOUT : error;
-	if (begin(visit, request, error, reply))
-		use_port(visit, port, reply);
-	end(visit);
+	switch (attribute) {
+	case IB_ATTR_NODE_DESC:
+		memcpy(node->description, data, IB_SMP_DATA_SIZE);
+		break;
+	case IB_ATTR_SWITCH_INFO:
+		node->switch_info = discovery_store(visit->discovery, data);
+		if (node->switch_info)
+			node->enhanced_port0 = mad_read_field(data, 0, IB_SW_ENHANCED_PORT0_F);
+		break;
+	case IB_ATTR_PORT_INFO:
+		port_info_came(visit, port, data);
+		break;
+	case IB_ATTR_MLNX_EXT_PORT_INFO:
+		port->mlnx_ext_info = discovery_store(visit->discovery, data);
+		break;
+	default:
+		break;
+	}
 }
 
-static void mlnx_port_came(struct discovery *discovery, struct discovery_request *request,
-			   int error, const struct mad_reply *reply)
+/* Submits more requests, or leaves the ports if the discovery has ended. May free the visit. */
+static void visit_continue(struct visit *visit)
+{
+	const struct discovery *discovery = visit->discovery;
+
+	while (visit->open < SUBMITTED_MAX && ports_left(visit) && !discovery->error)
+		if (submit_get(visit, IB_ATTR_PORT_INFO, visit->next_number))
+			visit->next_number++;
+	if (discovery->error && discovery_keeps_part(discovery))
+		leave_ports(visit, discovery->error);
+	if (!visit->open)
+		free(visit);
+}
+
+static void attribute_came(struct discovery_request *request)
 {
 	struct visit *visit = request->subject;
-	struct mad_fabric_port *port = graph_port(visit->node, request->modifier);
+	const struct discovery *discovery = visit->discovery;
+	struct mad_fabric_port *port =
+		port_of_request(visit->node, request->attribute, request->modifier);
 
-	(void)discovery;
-	if (begin(visit, request, error, reply))
-		store(visit, &port->mlnx_ext_info, reply);
-	end(visit);
+	visit->open--;
+	if (request->attribute == IB_ATTR_PORT_INFO) {
+		port->error = request->error == -ECANCELED ? -ETIMEDOUT : request->error;
+		if (discovery->error)
+			port->error = discovery->error;
+	}
+	if (!request->error || request->status || request->error == -EBADMSG) {
+		visit->responded = true;
+		visit->silent = 0;
+	}
+	if (!discovery->error && request->error)
+		request_failed(visit, request);
+	else if (!discovery->error)
+		use_response(visit, request->attribute, port, request->reply->data);
+	else if (discovery_keeps_part(discovery))
+		note_failures(visit, request->attribute, request->modifier, discovery->error, 0,
+			      1);
+	visit_continue(visit);
 }
 
 void visit_node(struct discovery *discovery, struct mad_fabric_node *node)
@@ -270,14 +259,14 @@ void visit_node(struct discovery *discovery, struct mad_fabric_node *node)
 	}
 	visit->discovery = discovery;
 	visit->node = node;
-	visit->next_number = node->type == IB_NODE_SWITCH ? 0 : 1;
+	visit->next_number = graph_first_number(node);
 	list_init(&visit->requests);
 	if (read & MAD_FABRIC_READ_DESCRIPTIONS)
-		ask(visit, IB_ATTR_NODE_DESC, 0, description_came);
+		submit_get(visit, IB_ATTR_NODE_DESC, 0);
 	if (read & MAD_FABRIC_READ_SWITCHES && node->type == IB_NODE_SWITCH)
-		ask(visit, IB_ATTR_SWITCH_INFO, 0, switch_came);
+		submit_get(visit, IB_ATTR_SWITCH_INFO, 0);
 	if (!(read & MAD_FABRIC_READ_PORTS))
 		for (unsigned number = 1; number <= node->port_count; number++)
 			neighbours_follow(discovery, graph_port(node, number));
-	end(visit);
+	visit_continue(visit);
 }
