@@ -1,15 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Compares two discoveries. */
+/*
+ * Compares two discoveries. A node or link that a fabric does not have may exist all the same,
+ * so that only those count as removed or added which certainly are.
+ *
+ * The nodes that a discovery did not find are behind ports that are up and have no peer. Such a
+ * port is silent or unexplored:
+ *
+ * - Silent: a node did not respond. The cables of nodes that do not respond are taken to be as
+ * they are in the other fabric, so that only the nodes behind such a node are hidden. If the
+ * port has another cable in the other fabric, or none, each node may be behind the port.
+ *
+ * - Unexplored: the discovery did not go on (max_hops, 63 hops, max_nodes), or the response was
+ * of no use. Each node may be behind the port.
+ */
 
 #include "base/export.h"
 #include "base/report.h"
-#include "fabric/certain.h"
 #include "fabric/graph.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* One of the two fabrics, and what it proves. */
+struct compared {
+	const struct mad_fabric *fabric;
+	const struct compared *other; /* the other fabric of the comparison */
+	bool *doubtful;      /* by index of a node: its NodeGUID may be that of two nodes */
+	bool *doubtful_port; /* by index of a port: its peer may be another one */
+	bool *hidden; /* by index of a node that the other fabric lacks: it may exist there */
+	bool all_hidden;     /* all nodes that the other fabric lacks may exist there */
+	bool unknown_hidden; /* nodes with a port that leads to an unknown node are hidden */
+	const struct mad_fabric_node **queue; /* hidden nodes */
+	size_t queued;
+};
 
 struct comparison {
 	struct compared before, after;
@@ -19,20 +45,32 @@ struct comparison {
 	int ended; /* what changed() returned, if it is not 0 */
 };
 
-static void tell(struct comparison *comparison, struct mad_fabric_difference difference)
-{
-	if (comparison->ended)
-		return;
-	if (comparison->count < INT_MAX)
-		comparison->count++;
-	if (comparison->changed)
-		comparison->ended = comparison->changed(&difference, comparison->arg);
-}
-
 /* --- the same in the other fabric ----------------------------------------------------- */
 
+static bool has_node(const struct compared *compared, const struct mad_fabric_node *node)
+{
+	return graph_find_node(compared->fabric, node->guid);
+}
+
+/* The port of the same node with the same number in the other fabric; or NULL. */
+static const struct mad_fabric_port *find_same_port(const struct mad_fabric *fabric,
+						    const struct mad_fabric_port *port)
+{
+	return mad_fabric_get_port(graph_find_node(fabric, port->node->guid), port->number);
+}
+
+/* The same port, if the port's link is in that fabric; otherwise NULL. */
+static const struct mad_fabric_port *find_same_link(const struct mad_fabric *fabric,
+						    const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *same = find_same_port(fabric, port);
+	bool linked = same && same->peer && same->peer == find_same_port(fabric, port->peer);
+
+	return linked ? same : NULL;
+}
+
 /* Of several nodes with one GUID, the first one counts. */
-static bool counts(const struct mad_fabric *fabric, const struct mad_fabric_node *node)
+static bool node_counts(const struct mad_fabric *fabric, const struct mad_fabric_node *node)
 {
 	return graph_find_node(fabric, node->guid) == node;
 }
@@ -41,24 +79,220 @@ static bool counts(const struct mad_fabric *fabric, const struct mad_fabric_node
 static bool begins_link(const struct mad_fabric *fabric, const struct mad_fabric_port *port)
 {
 	return port->peer && port->peer->peer == port && port->peer->index >= port->index &&
-	       counts(fabric, port->node) && counts(fabric, port->peer->node);
+	       node_counts(fabric, port->node) && node_counts(fabric, port->peer->node);
 }
 
-/* Returns the same port of another fabric, if the port's link is in that fabric; otherwise
- * NULL. */
-static const struct mad_fabric_port *linked_there(const struct mad_fabric *fabric,
-						  const struct mad_fabric_port *port)
-{
-	const struct mad_fabric_port *same = certain_same_port(fabric, port);
-	bool linked = same && same->peer && same->peer == certain_same_port(fabric, port->peer);
+/* --- ports and nodes that prove nothing --------------------------------------------- */
 
-	return linked ? same : NULL;
+static bool is_switch(const struct mad_fabric_node *node)
+{
+	return node->type == IB_NODE_SWITCH;
+}
+
+static bool is_silent(const struct mad_fabric_port *port)
+{
+	return port->error || port->peer_error;
+}
+
+/*
+ * Whether a cable may lead from the port to a node that the fabric does not have. A fabric that
+ * was loaded has no PortInfo, but all links.
+ */
+static bool leads_to_unknown(const struct mad_fabric_port *port)
+{
+	if (port->peer || !port->number)
+		return false;
+	if (is_silent(port))
+		return true;
+	return port->info ? port->physical_state == MAD_PHYSICAL_LINK_UP
+			  : port->node->node_info != NULL;
+}
+
+static void find_doubtful_nodes(struct compared *compared)
+{
+	const struct mad_fabric_port *port = NULL;
+
+	for (size_t i = 0; i < compared->fabric->node_count; i++) {
+		const struct mad_fabric_node *node = graph_node(compared->fabric, i);
+		const struct mad_fabric_node *first =
+			graph_find_node(compared->fabric, node->guid);
+
+		if (graph_node_of(node)->shares_guid)
+			compared->doubtful[i] = true;
+		if (first != node)
+			compared->doubtful[i] = compared->doubtful[first->index] = true;
+	}
+	/* another node has this NodeGUID, or the link went down during the discovery */
+	while ((port = mad_fabric_next_port(compared->fabric, port)))
+		if (port->peer && port->info && port->physical_state != MAD_PHYSICAL_LINK_UP)
+			compared->doubtful[port->node->index] = true;
+}
+
+static void find_doubtful_ports(struct compared *compared)
+{
+	for (size_t i = 0; i < compared->fabric->problem_count; i++) {
+		const struct mad_fabric_problem *problem = graph_problem(compared->fabric, i);
+		const struct mad_fabric_port *ends[] = {problem->port, problem->other_port};
+
+		if (problem->kind != MAD_FABRIC_PROBLEM_PEER)
+			continue;
+		for (size_t end = 0; end < 2; end++) {
+			if (!ends[end])
+				continue;
+			compared->doubtful_port[ends[end]->index] = true;
+			if (ends[end]->peer)
+				compared->doubtful_port[ends[end]->peer->index] = true;
+		}
+	}
+}
+
+/* --- hidden nodes ------------------------------------------------------------------ */
+
+static void hide_node(struct compared *compared, const struct mad_fabric_node *node)
+{
+	if (compared->hidden[node->index] || has_node(compared->other, node))
+		return;
+	compared->hidden[node->index] = true;
+	compared->queue[compared->queued++] = node;
+}
+
+/* An unknown node may connect all nodes that have a cable to an unknown node. */
+static void hide_unknown(struct compared *compared)
+{
+	const struct mad_fabric_port *port = NULL;
+
+	if (compared->unknown_hidden)
+		return;
+	compared->unknown_hidden = true;
+	while ((port = mad_fabric_next_port(compared->fabric, port)))
+		if (leads_to_unknown(port))
+			hide_node(compared, port->node);
+}
+
+static void hide_neighbours(struct compared *compared, const struct mad_fabric_node *node)
+{
+	for (unsigned number = 1; number <= node->port_count; number++) {
+		const struct mad_fabric_port *port = mad_fabric_get_port(node, number);
+
+		if (port->peer)
+			hide_node(compared, port->peer->node);
+		else if (leads_to_unknown(port))
+			hide_unknown(compared);
+	}
+}
+
+/* Hides what may be behind a port of the other fabric. */
+static void hide_behind(struct compared *compared, const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *same =
+		is_silent(port) ? find_same_port(compared->fabric, port) : NULL;
+
+	if (same && same->peer && !has_node(compared->other, same->peer->node))
+		hide_node(compared, same->peer->node);
+	else if (same && leads_to_unknown(same))
+		hide_unknown(compared);
+	else
+		compared->all_hidden = true;
+}
+
+/* Whether the other fabric has the PortGUID at a node with another NodeGUID. */
+static bool is_renamed(const struct compared *compared, const struct mad_fabric_port *port)
+{
+	const struct mad_fabric *other = compared->other->fabric;
+	const struct mad_fabric_port *same = find_same_port(other, port);
+	const struct mad_fabric_port *found;
+
+	if (!port->guid || (same && same->guid == port->guid))
+		return false;
+	found = mad_fabric_find_port_guid(other, port->guid);
+	return found && found->node->guid != port->node->guid;
+}
+
+static void find_renamed(struct compared *compared)
+{
+	const struct mad_fabric_port *port = NULL;
+
+	while ((port = mad_fabric_next_port(compared->fabric, port))) {
+		/* all ports of a switch have one PortGUID */
+		if ((is_switch(port->node) && port->number) || !is_renamed(compared, port))
+			continue;
+		compared->doubtful[port->node->index] = true;
+		hide_node(compared, port->node);
+	}
+}
+
+static void find_hidden(struct compared *compared)
+{
+	const struct compared *other = compared->other;
+	const struct mad_fabric_port *port = NULL;
+
+	/* CAs and routers forward nothing, so that no node of the fabric is only behind them */
+	while ((port = mad_fabric_next_port(other->fabric, port)))
+		if (leads_to_unknown(port) &&
+		    (is_switch(port->node) || port == other->fabric->origin))
+			hide_behind(compared, port);
+	/* of two switches with one NodeGUID, the ports of one are not known */
+	for (size_t i = 0; i < other->fabric->node_count; i++)
+		if (other->doubtful[i] && is_switch(graph_node(other->fabric, i)))
+			compared->all_hidden = true;
+	for (size_t i = 0; i < compared->queued; i++)
+		if (is_switch(compared->queue[i]))
+			hide_neighbours(compared, compared->queue[i]);
+}
+
+/* --- what is certain ------------------------------------------------------------------ */
+
+/* Whether the NodeGUID of a node is that of one node only. */
+static bool is_one_node(const struct compared *compared, const struct mad_fabric_node *node)
+{
+	return !compared->doubtful[node->index];
+}
+
+/* Whether a node of this fabric is certainly not in the other one. */
+static bool node_is_absent(const struct compared *compared, const struct mad_fabric_node *node)
+{
+	return !compared->all_hidden && !compared->hidden[node->index] &&
+	       !has_node(compared->other, node);
+}
+
+/* Whether one end of a link proves that the other fabric does not have the link. */
+static bool end_is_absent(const struct compared *compared, const struct mad_fabric_port *port)
+{
+	const struct compared *other = compared->other;
+	const struct mad_fabric_node *node = graph_find_node(other->fabric, port->node->guid);
+	const struct mad_fabric_port *same;
+
+	if (!node)
+		return node_is_absent(compared, port->node);
+	if (!is_one_node(other, node))
+		return false;
+	same = mad_fabric_get_port(node, port->number);
+	if (!same)
+		return true;
+	if (other->doubtful_port[same->index])
+		return false;
+	if (same->peer)
+		return is_one_node(other, same->peer->node);
+	return !leads_to_unknown(same);
+}
+
+/* Whether the link of a port is certainly not in the other fabric, which does not have it. */
+static bool link_is_absent(const struct compared *compared, const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *peer = port->peer;
+
+	if (compared->doubtful_port[port->index])
+		return false;
+	if (!is_one_node(compared, port->node) || !is_one_node(compared, peer->node))
+		return node_is_absent(compared, port->node) ||
+		       node_is_absent(compared, peer->node);
+	return end_is_absent(compared, port) || end_is_absent(compared, peer);
 }
 
 /* --- what differs --------------------------------------------------------------------- */
 
 /* 0: it was not read. */
-static bool differ(unsigned before, unsigned after)
+static bool values_differ(uint64_t before, uint64_t after)
 {
 	return before && after && before != after;
 }
@@ -66,10 +300,11 @@ static bool differ(unsigned before, unsigned after)
 static bool states_differ(const struct mad_fabric_port *before,
 			  const struct mad_fabric_port *after)
 {
-	return differ(before->state, after->state) ||
-	       differ(before->physical_state, after->physical_state) ||
-	       differ(before->width, after->width) || differ(before->speed, after->speed) ||
-	       differ(before->mtu, after->mtu);
+	return values_differ(before->state, after->state) ||
+	       values_differ(before->physical_state, after->physical_state) ||
+	       values_differ(before->width, after->width) ||
+	       values_differ(before->speed, after->speed) ||
+	       values_differ(before->mtu, after->mtu);
 }
 
 /* LID 0: the port has no LID, if PortInfo was read. */
@@ -78,34 +313,27 @@ static bool lids_differ(const struct mad_fabric_port *before,
 {
 	if (before->info && after->info)
 		return before->lid != after->lid || before->lmc != after->lmc;
-	return differ(before->lid, after->lid) || differ(before->lmc, after->lmc);
-}
-
-static bool guids_differ(const struct mad_fabric_port *before,
-			 const struct mad_fabric_port *after)
-{
-	return before->guid && after->guid && before->guid != after->guid;
+	return values_differ(before->lid, after->lid) || values_differ(before->lmc, after->lmc);
 }
 
 static bool nodes_differ(const struct mad_fabric_node *before,
 			 const struct mad_fabric_node *after)
 {
-	const struct mad_fabric_port *port = graph_lid_port(before), *other = NULL;
+	const struct mad_fabric_port *port = graph_lid_port(before);
+	const struct mad_fabric_port *other =
+		port ? mad_fabric_get_port(after, port->number) : NULL;
 
-	if (port)
-		other = mad_fabric_get_port(after, port->number);
 	return before->type != after->type || before->port_count != after->port_count ||
-	       (before->system_guid && after->system_guid &&
-		before->system_guid != after->system_guid) ||
+	       values_differ(before->system_guid, after->system_guid) ||
 	       (before->description[0] && after->description[0] &&
 		strcmp(before->description, after->description) != 0) ||
-	       (port && other && lids_differ(port, other));
+	       (other && lids_differ(port, other));
 }
 
 static bool ports_differ(const struct mad_fabric_port *before,
 			 const struct mad_fabric_port *after)
 {
-	if (guids_differ(before, after))
+	if (values_differ(before->guid, after->guid))
 		return true;
 	/* otherwise the node has changed */
 	if (graph_lid_port(before->node) != before && lids_differ(before, after))
@@ -116,27 +344,58 @@ static bool ports_differ(const struct mad_fabric_port *before,
 
 /* --- going through -------------------------------------------------------------------- */
 
-static void tell_removed(struct comparison *comparison)
+static void report_change(struct comparison *comparison,
+			  const struct mad_fabric_difference *difference)
+{
+	if (comparison->ended)
+		return;
+	if (comparison->count < INT_MAX)
+		comparison->count++;
+	if (comparison->changed)
+		comparison->ended = comparison->changed(difference, comparison->arg);
+}
+
+static void report_node(struct comparison *comparison, enum mad_fabric_change change,
+			const struct mad_fabric_node *before,
+			const struct mad_fabric_node *after)
+{
+	const struct mad_fabric_difference difference = {
+		.change = change, .before_node = before, .after_node = after};
+
+	report_change(comparison, &difference);
+}
+
+static void report_port(struct comparison *comparison, enum mad_fabric_change change,
+			const struct mad_fabric_port *before,
+			const struct mad_fabric_port *after)
+{
+	const struct mad_fabric_difference difference = {
+		.change = change,
+		.before_node = before ? before->node : NULL,
+		.after_node = after ? after->node : NULL,
+		.before_port = before,
+		.after_port = after,
+	};
+
+	report_change(comparison, &difference);
+}
+
+static void report_removed(struct comparison *comparison)
 {
 	const struct compared *before = &comparison->before;
-	const struct mad_fabric *after = comparison->after.fabric;
 	const struct mad_fabric_port *port = NULL;
 
 	for (size_t i = 0; i < before->fabric->node_count; i++) {
-		const struct mad_fabric_node *node = mad_fabric_get_node(before->fabric, i);
+		const struct mad_fabric_node *node = graph_node(before->fabric, i);
 
-		if (counts(before->fabric, node) && certain_node_is_absent(before, node))
-			tell(comparison,
-			     (struct mad_fabric_difference){.change = MAD_FABRIC_NODE_REMOVED,
-							    .before_node = node});
+		if (node_counts(before->fabric, node) && node_is_absent(before, node))
+			report_node(comparison, MAD_FABRIC_NODE_REMOVED, node, NULL);
 	}
 	while ((port = mad_fabric_next_port(before->fabric, port)))
-		if (begins_link(before->fabric, port) && !linked_there(after, port) &&
-		    certain_link_is_absent(before, port))
-			tell(comparison,
-			     (struct mad_fabric_difference){.change = MAD_FABRIC_LINK_REMOVED,
-							    .before_node = port->node,
-							    .before_port = port});
+		if (begins_link(before->fabric, port) &&
+		    !find_same_link(comparison->after.fabric, port) &&
+		    link_is_absent(before, port))
+			report_port(comparison, MAD_FABRIC_LINK_REMOVED, port, NULL);
 }
 
 /* Whether a node of after and the node with the same GUID in before are one node. */
@@ -144,91 +403,104 @@ static bool are_comparable(const struct comparison *comparison,
 			   const struct mad_fabric_node *before,
 			   const struct mad_fabric_node *after)
 {
-	return before && certain_is_one(&comparison->before, before) &&
-	       certain_is_one(&comparison->after, after);
+	return before && is_one_node(&comparison->before, before) &&
+	       is_one_node(&comparison->after, after);
 }
 
 static void compare_link(struct comparison *comparison, const struct mad_fabric_port *port)
 {
-	const struct mad_fabric_port *before = linked_there(comparison->before.fabric, port);
+	const struct mad_fabric_port *before = find_same_link(comparison->before.fabric, port);
 
 	if (!before) {
-		if (certain_link_is_absent(&comparison->after, port))
-			tell(comparison,
-			     (struct mad_fabric_difference){.change = MAD_FABRIC_LINK_ADDED,
-							    .after_node = port->node,
-							    .after_port = port});
+		if (link_is_absent(&comparison->after, port))
+			report_port(comparison, MAD_FABRIC_LINK_ADDED, NULL, port);
 		return;
 	}
-	if (!are_comparable(comparison, before->node, port->node) ||
-	    !are_comparable(comparison, before->peer->node, port->peer->node))
-		return;
-	if (states_differ(before, port) || states_differ(before->peer, port->peer))
-		tell(comparison,
-		     (struct mad_fabric_difference){.change = MAD_FABRIC_LINK_CHANGED,
-						    .before_node = before->node,
-						    .before_port = before,
-						    .after_node = port->node,
-						    .after_port = port});
-}
-
-static void compare_port(struct comparison *comparison, const struct mad_fabric_port *port)
-{
-	const struct mad_fabric_port *before =
-		certain_same_port(comparison->before.fabric, port);
-
-	if (before && are_comparable(comparison, before->node, port->node) &&
-	    ports_differ(before, port))
-		tell(comparison,
-		     (struct mad_fabric_difference){.change = MAD_FABRIC_PORT_CHANGED,
-						    .before_node = before->node,
-						    .before_port = before,
-						    .after_node = port->node,
-						    .after_port = port});
-	if (begins_link(comparison->after.fabric, port))
-		compare_link(comparison, port);
+	if (are_comparable(comparison, before->node, port->node) &&
+	    are_comparable(comparison, before->peer->node, port->peer->node) &&
+	    (states_differ(before, port) || states_differ(before->peer, port->peer)))
+		report_port(comparison, MAD_FABRIC_LINK_CHANGED, before, port);
 }
 
 static void compare_node(struct comparison *comparison, const struct mad_fabric_node *node)
 {
 	const struct mad_fabric_node *before =
 		graph_find_node(comparison->before.fabric, node->guid);
+	bool comparable = are_comparable(comparison, before, node);
 
-	if (certain_node_is_absent(&comparison->after, node))
-		tell(comparison, (struct mad_fabric_difference){.change = MAD_FABRIC_NODE_ADDED,
-								.after_node = node});
-	else if (are_comparable(comparison, before, node) && nodes_differ(before, node))
-		tell(comparison,
-		     (struct mad_fabric_difference){.change = MAD_FABRIC_NODE_CHANGED,
-						    .before_node = before,
-						    .after_node = node});
-	for (unsigned number = 0; number <= node->port_count; number++)
-		if (mad_fabric_get_port(node, number))
-			compare_port(comparison, mad_fabric_get_port(node, number));
+	if (node_is_absent(&comparison->after, node))
+		report_node(comparison, MAD_FABRIC_NODE_ADDED, NULL, node);
+	else if (comparable && nodes_differ(before, node))
+		report_node(comparison, MAD_FABRIC_NODE_CHANGED, before, node);
+	for (unsigned number = 0; number <= node->port_count; number++) {
+		const struct mad_fabric_port *port = mad_fabric_get_port(node, number);
+		const struct mad_fabric_port *same = mad_fabric_get_port(before, number);
+
+		if (!port)
+			continue;
+		if (same && comparable && ports_differ(same, port))
+			report_port(comparison, MAD_FABRIC_PORT_CHANGED, same, port);
+		if (begins_link(comparison->after.fabric, port))
+			compare_link(comparison, port);
+	}
 }
 
-static void compare(struct comparison *comparison)
+static int compared_allocate(struct compared *compared)
 {
-	const struct mad_fabric *after = comparison->after.fabric;
+	/* calloc(0) may return NULL */
+	size_t nodes = compared->fabric->node_count + 1;
+	size_t ports = compared->fabric->port_count;
 
-	tell_removed(comparison);
-	for (size_t i = 0; !comparison->ended && i < after->node_count; i++)
-		if (counts(after, mad_fabric_get_node(after, i)))
-			compare_node(comparison, mad_fabric_get_node(after, i));
+	compared->queue = calloc(nodes, sizeof(const struct mad_fabric_node *));
+	compared->doubtful = calloc(2 * nodes + ports, sizeof(bool));
+	if (!compared->queue || !compared->doubtful)
+		return -ENOMEM;
+	compared->hidden = compared->doubtful + nodes;
+	compared->doubtful_port = compared->hidden + nodes;
+	return 0;
+}
+
+static int compare_fabrics(struct comparison *comparison)
+{
+	struct compared *before = &comparison->before, *after = &comparison->after;
+
+	if (compared_allocate(before) || compared_allocate(after))
+		return failure_of_call(0, -ENOMEM);
+	find_doubtful_nodes(before);
+	find_doubtful_nodes(after);
+	find_doubtful_ports(before);
+	find_doubtful_ports(after);
+	find_renamed(before);
+	find_renamed(after);
+	find_hidden(before);
+	find_hidden(after);
+	report_removed(comparison);
+	for (size_t i = 0; !comparison->ended && i < after->fabric->node_count; i++) {
+		const struct mad_fabric_node *node = graph_node(after->fabric, i);
+
+		if (node_counts(after->fabric, node))
+			compare_node(comparison, node);
+	}
+	return comparison->ended ? comparison->ended : comparison->count;
 }
 
 EXPORT int mad_fabric_compare(const struct mad_fabric *before, const struct mad_fabric *after,
 			      mad_fabric_change_fn *changed, void *arg)
 {
 	struct comparison comparison = {
-		.before.fabric = before, .after.fabric = after, .changed = changed, .arg = arg};
+		.before = {.fabric = before, .other = &comparison.after},
+		.after = {.fabric = after, .other = &comparison.before},
+		.changed = changed,
+		.arg = arg,
+	};
+	int ret;
 
 	if (!before || !after)
 		return failure_of_call(0, -EINVAL);
-	comparison.ended =
-		failure_of_call(0, certain_begin(&comparison.before, &comparison.after));
-	if (!comparison.ended)
-		compare(&comparison);
-	certain_end(&comparison.before, &comparison.after);
-	return comparison.ended ? comparison.ended : comparison.count;
+	ret = compare_fabrics(&comparison);
+	free(comparison.before.queue);
+	free(comparison.before.doubtful);
+	free(comparison.after.queue);
+	free(comparison.after.doubtful);
+	return ret;
 }
