@@ -86,6 +86,12 @@ static inline struct mad_fabric_node *graph_find_node(const struct mad_fabric *f
 	return graph_writable(mad_fabric_find_guid(fabric, guid));
 }
 
+static inline struct mad_fabric_port *graph_next_port(const struct mad_fabric *fabric,
+						      const struct mad_fabric_port *port)
+{
+	return graph_writable(mad_fabric_next_port(fabric, port));
+}
+
 static inline struct mad_fabric_problem *graph_problem(const struct mad_fabric *fabric,
 						       size_t index)
 {

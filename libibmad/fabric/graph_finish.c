@@ -10,13 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* mad_fabric_next_port(), writable. */
-static struct mad_fabric_port *next_writable_port(const struct mad_fabric *fabric,
-						  const struct mad_fabric_port *port)
-{
-	return graph_writable(mad_fabric_next_port(fabric, port));
-}
-
 static int add_contradiction(struct graph *graph, enum mad_fabric_problem_kind kind,
 			     const struct mad_fabric_port *port,
 			     const struct mad_fabric_port *other, uint64_t guid)
@@ -136,7 +129,7 @@ static void set_gmp_lids(struct mad_fabric *fabric)
 {
 	struct mad_fabric_port *port = NULL;
 
-	while ((port = next_writable_port(fabric, port))) {
+	while ((port = graph_next_port(fabric, port))) {
 		bool of_switch = port->node->type == IB_NODE_SWITCH;
 		const struct mad_fabric_port *addressed =
 			of_switch ? mad_fabric_get_port(port->node, 0) : port;
@@ -204,7 +197,7 @@ static int finish_ports(struct graph *graph)
 	struct mad_fabric_port *port = NULL;
 	int err = 0;
 
-	while (!err && (port = next_writable_port(&graph->fabric, port))) {
+	while (!err && (port = graph_next_port(&graph->fabric, port))) {
 		const struct mad_fabric_port *peer = port->peer;
 
 		if (!port->info)

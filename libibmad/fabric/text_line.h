@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Lines of a text file. */
+/* Reads a text file line by line. */
 #ifndef LIBIBMAD_TEXT_LINE_H
 #define LIBIBMAD_TEXT_LINE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include <errno.h>
 #include <stdio.h>
 
 #define TEXT_LINE_LENGTH 4000
@@ -20,15 +19,28 @@ struct text_line {
  * Reads the next line, without its end. 1: a line was read; 0: the end of the file; -EBADMSG:
  * the line is too long or has a zero byte; or another negative errno.
  */
-int text_line_read(struct text_line *line);
+static inline int text_line_read(struct text_line *line)
+{
+	size_t length = 0;
+	int byte;
 
-/*
- * These functions parse the begin of a text, and move *at behind it. If they return false, *at
- * is undefined.
- */
-void text_take_blanks(const char **at);
-bool text_take_word(const char **at, const char *word);
-bool text_take_decimal(const char **at, unsigned most, unsigned *number);
-bool text_take_hex(const char **at, uint64_t *number);
+	errno = 0;
+	byte = getc(line->file);
+	if (byte != EOF)
+		line->number++;
+	for (; byte != EOF && byte != '\n'; byte = getc(line->file)) {
+		if (!byte || length == TEXT_LINE_LENGTH)
+			return -EBADMSG;
+		line->text[length++] = (char)byte;
+	}
+	if (byte == EOF && ferror(line->file))
+		return errno ? -errno : -EIO;
+	if (byte == EOF && !length)
+		return 0;
+	if (length && line->text[length - 1] == '\r')
+		length--;
+	line->text[length] = '\0';
+	return 1;
+}
 
 #endif
