@@ -34,9 +34,9 @@ enum step {
 };
 
 struct item {
-	const struct mad_fabric_port *port; /* of READ_PORT, READ_EXTENDED_PORT */
-	const struct mad_fabric_node *node; /* of READ_NODE, READ_SWITCH */
 	enum step step;
+	/* READ_NODE: leads to the node; READ_SWITCH: of the switch, any one */
+	const struct mad_fabric_port *port;
 };
 
 struct scan {
@@ -69,110 +69,86 @@ static bool has_extended_port_info(const struct mad_fabric_node *node)
 	return false;
 }
 
-static void put(struct scan *scan, enum step step, const struct mad_fabric_node *node,
-		const struct mad_fabric_port *port)
+static void scan_add(struct scan *scan, enum step step, const struct mad_fabric_port *port)
 {
-	scan->items[scan->end++] = (struct item){.step = step, .node = node, .port = port};
+	scan->items[scan->end++] = (struct item){step, port};
 }
 
-static void put_port(struct scan *scan, const struct mad_fabric_port *port)
-{
-	if (port && port->peer)
-		put(scan, READ_PORT, NULL, port);
-}
-
-static void find(struct scan *scan, const struct mad_fabric_node *node)
+static void scan_found(struct scan *scan, const struct mad_fabric_node *node)
 {
 	if (scan->found[node->index])
 		return;
 	scan->found[node->index] = true;
 	scan->order[scan->count++] = node->index;
 	if (node->type == IB_NODE_SWITCH)
-		put(scan, READ_SWITCH, node, NULL);
+		scan_add(scan, READ_SWITCH, mad_fabric_get_port(node, 0));
 }
 
-static void read_port(struct scan *scan, const struct mad_fabric_port *port)
+static void scan_respond(struct scan *scan, struct item item)
 {
-	/* FDR10 is QDR in PortInfo */
-	if ((port->speed == MAD_SPEED_QDR || port->speed == MAD_SPEED_FDR10) &&
-	    has_extended_port_info(port->node))
-		put(scan, READ_EXTENDED_PORT, NULL, port);
-	else
-		put(scan, READ_NODE, port->peer->node, NULL);
-}
+	const struct mad_fabric_node *node = item.port->node;
+	bool may_be_fdr10 = item.port->speed == MAD_SPEED_QDR || /* FDR10 is QDR in PortInfo */
+			    item.port->speed == MAD_SPEED_FDR10;
 
-static void respond(struct scan *scan, const struct item *item)
-{
-	switch (item->step) {
+	switch (item.step) {
 	case READ_NODE:
-		find(scan, item->node);
+		scan_found(scan, item.port->peer->node);
 		break;
 	case READ_SWITCH:
-		for (unsigned number = 1; number <= item->node->port_count; number++)
-			put_port(scan, mad_fabric_get_port(item->node, number));
+		for (unsigned number = 1; number <= node->port_count; number++) {
+			const struct mad_fabric_port *port = mad_fabric_get_port(node, number);
+
+			if (port->peer)
+				scan_add(scan, READ_PORT, port);
+		}
 		break;
 	case READ_PORT:
-		read_port(scan, item->port);
+		scan_add(scan,
+			 may_be_fdr10 && has_extended_port_info(node) ? READ_EXTENDED_PORT
+								      : READ_NODE,
+			 item.port);
 		break;
 	case READ_EXTENDED_PORT:
-		put(scan, READ_NODE, item->port->peer->node, NULL);
+		scan_add(scan, READ_NODE, item.port);
 		break;
 	}
 }
 
-/* A switch is queued once for SwitchInfo; a port with a peer at most three times. */
-static size_t most_items(const struct mad_fabric *fabric)
-{
-	const struct mad_fabric_port *port = NULL;
-	size_t count = fabric->node_count + 1;
-
-	while ((port = mad_fabric_next_port(fabric, port)))
-		if (port->peer)
-			count += 3;
-	return count;
-}
-
-static void run(struct scan *scan, const struct mad_fabric *fabric)
+static void scan_fabric(struct scan *scan, const struct mad_fabric *fabric)
 {
 	const struct mad_fabric_port *origin = fabric->origin;
-	size_t i;
 
 	if (origin) {
-		find(scan, origin->node);
-		if (origin->node->type != IB_NODE_SWITCH)
-			put_port(scan, origin);
+		scan_found(scan, origin->node);
+		if (origin->node->type != IB_NODE_SWITCH && origin->peer)
+			scan_add(scan, READ_PORT, origin);
 	}
 	while (scan->first < scan->end)
-		respond(scan, &scan->items[scan->first++]);
-	for (i = 0; i < fabric->node_count; i++)
+		scan_respond(scan, scan->items[scan->first++]);
+	for (size_t i = 0; i < fabric->node_count; i++)
 		if (!scan->found[i])
 			scan->order[scan->count++] = (uint32_t)i;
 }
 
 /*
  * The indexes of all nodes, mad_fabric:node_count of them: first those that ibnetdiscover
- * finds, beginning at the origin, then the others. To be freed by free(). NULL without memory,
- * or without a node.
+ * finds, beginning at the origin, then the others. To be freed by free(). NULL without memory.
  */
 static uint32_t *scan_order(const struct mad_fabric *fabric)
 {
-	size_t nodes = fabric->node_count;
-	struct scan scan = {.items = NULL};
+	/* a port with a peer is queued three times at most, port 0 of a switch once */
+	struct scan scan = {.items = calloc(fabric->port_count + 1, 3 * sizeof(struct item)),
+			    .found = calloc(fabric->node_count, sizeof(bool)),
+			    .order = calloc(fabric->node_count, sizeof(uint32_t))};
+	bool ok = scan.items && scan.found && scan.order;
 
-	if (!nodes)
-		return NULL;
-	scan.order = malloc(nodes * sizeof(uint32_t));
-	scan.found = calloc(nodes, sizeof(bool));
-	scan.items = malloc(most_items(fabric) * sizeof(struct item));
-	if (scan.order && scan.found && scan.items) {
-		run(&scan, fabric);
-	} else {
+	if (ok)
+		scan_fabric(&scan, fabric);
+	else
 		free(scan.order);
-		scan.order = NULL;
-	}
-	free(scan.found);
 	free(scan.items);
-	return scan.order;
+	free(scan.found);
+	return ok ? scan.order : NULL;
 }
 
 /* --- the text --------------------------------------------------------------------- */
@@ -215,20 +191,17 @@ static void print_name(const struct output *out, const struct mad_fabric_node *n
 		print_description(out->file, node);
 }
 
-static bool is_replaced(const struct output *out, const struct mad_fabric_node *node)
-{
-	return node->type == IB_NODE_SWITCH && mad_node_names_get(out->names, node->guid);
-}
-
 /* The bytes of a description that the line of the node does not have, as a comment. */
 static void print_exact_description(const struct output *out,
 				    const struct mad_fabric_node *node)
 {
+	bool is_replaced =
+		node->type == IB_NODE_SWITCH && mad_node_names_get(out->names, node->guid);
 	const char *at = node->description;
 
 	while (*at >= ' ' && *at <= '~')
 		at++;
-	if (!*at || is_replaced(out, node))
+	if (!*at || is_replaced)
 		return;
 	fputs("# NodeDescription ", out->file);
 	for (at = node->description; *at; at++)
@@ -236,40 +209,31 @@ static void print_exact_description(const struct output *out,
 	putc('\n', out->file);
 }
 
-static void print_link(FILE *file, const struct mad_fabric_port *port)
-{
-	if (port->width)
-		fprintf(file, "%ux", port->width);
-	else
-		fputs("??", file);
-	fprintf(file, "%s\n", port->speed ? mad_link_speed_name(port->speed) : "???");
-}
-
-/* A switch has its LID at port 0. */
-static unsigned lid_of(const struct mad_fabric_port *port)
-{
-	return port->node->type == IB_NODE_SWITCH ? port->node->lid : port->lid;
-}
-
 static void print_port(const struct output *out, const struct mad_fabric_port *port)
 {
 	const struct mad_fabric_port *peer = port->peer;
 	bool of_switch = port->node->type == IB_NODE_SWITCH;
+	bool to_switch = peer->node->type == IB_NODE_SWITCH;
 
 	fprintf(out->file, "[%u]", port->number);
 	if (!of_switch)
 		fprintf(out->file, "(%" PRIx64 ") ", port->guid);
 	fprintf(out->file, "\t\"%c-%016" PRIx64 "\"[%u]", types[peer->node->type].letter,
 		peer->node->guid, peer->number);
-	if (peer->node->type != IB_NODE_SWITCH)
+	if (!to_switch)
 		fprintf(out->file, "%s(%" PRIx64 ") ", of_switch ? "" : " ", peer->guid);
 	fputs("\t\t# ", out->file);
 	if (!of_switch)
 		fprintf(out->file, "lid %u lmc %u ", port->lid, port->lmc);
 	fputc('"', out->file);
 	print_name(out, peer->node);
-	fprintf(out->file, "\" lid %u ", lid_of(peer));
-	print_link(out->file, port);
+	/* a switch has its LID at port 0 */
+	fprintf(out->file, "\" lid %u ", to_switch ? peer->node->lid : peer->lid);
+	if (port->width)
+		fprintf(out->file, "%ux", port->width);
+	else
+		fputs("??", out->file);
+	fprintf(out->file, "%s\n", port->speed ? mad_link_speed_name(port->speed) : "???");
 }
 
 static void print_node(const struct output *out, const struct mad_fabric_node *node)
@@ -346,22 +310,16 @@ static void print_head(FILE *file, const struct mad_fabric *fabric)
 			origin->node->guid, origin->guid);
 }
 
-static bool was_discovered(const struct mad_fabric *fabric)
-{
-	const struct mad_fabric_node *node = mad_fabric_get_node(fabric, 0);
-
-	return node && node->node_info;
-}
-
 EXPORT int mad_fabric_store(const struct mad_fabric *fabric, FILE *file,
 			    const struct mad_node_names *names)
 {
 	const struct output out = {.file = file, .names = names};
+	const struct mad_fabric_node *first = mad_fabric_get_node(fabric, 0);
 	uint32_t *found = NULL;
 
 	if (!fabric || !file)
 		return failure_of_call(0, -EINVAL);
-	if (was_discovered(fabric)) {
+	if (first && first->node_info) { /* the fabric was discovered */
 		found = scan_order(fabric);
 		if (!found)
 			return failure_of_call(0, -ENOMEM);
