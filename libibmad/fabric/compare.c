@@ -108,44 +108,6 @@ static bool leads_to_unknown(const struct mad_fabric_port *port)
 			  : port->node->node_info != NULL;
 }
 
-static void find_doubtful_nodes(struct compared *compared)
-{
-	const struct mad_fabric_port *port = NULL;
-
-	for (size_t i = 0; i < compared->fabric->node_count; i++) {
-		const struct mad_fabric_node *node = graph_node(compared->fabric, i);
-		const struct mad_fabric_node *first =
-			graph_find_node(compared->fabric, node->guid);
-
-		if (graph_node_of(node)->shares_guid)
-			compared->doubtful[i] = true;
-		if (first != node)
-			compared->doubtful[i] = compared->doubtful[first->index] = true;
-	}
-	/* another node has this NodeGUID, or the link went down during the discovery */
-	while ((port = mad_fabric_next_port(compared->fabric, port)))
-		if (port->peer && port->info && port->physical_state != MAD_PHYSICAL_LINK_UP)
-			compared->doubtful[port->node->index] = true;
-}
-
-static void find_doubtful_ports(struct compared *compared)
-{
-	for (size_t i = 0; i < compared->fabric->problem_count; i++) {
-		const struct mad_fabric_problem *problem = graph_problem(compared->fabric, i);
-		const struct mad_fabric_port *ends[] = {problem->port, problem->other_port};
-
-		if (problem->kind != MAD_FABRIC_PROBLEM_PEER)
-			continue;
-		for (size_t end = 0; end < 2; end++) {
-			if (!ends[end])
-				continue;
-			compared->doubtful_port[ends[end]->index] = true;
-			if (ends[end]->peer)
-				compared->doubtful_port[ends[end]->peer->index] = true;
-		}
-	}
-}
-
 /* --- hidden nodes ------------------------------------------------------------------ */
 
 static void hide_node(struct compared *compared, const struct mad_fabric_node *node)
@@ -208,16 +170,46 @@ static bool is_renamed(const struct compared *compared, const struct mad_fabric_
 	return found && found->node->guid != port->node->guid;
 }
 
-static void find_renamed(struct compared *compared)
+static void doubt_port(struct compared *compared, const struct mad_fabric_port *port)
 {
+	if (port)
+		compared->doubtful_port[port->index] = true;
+}
+
+/* Finds the nodes and ports that prove nothing. */
+static void find_doubtful(struct compared *compared)
+{
+	const struct mad_fabric *fabric = compared->fabric;
 	const struct mad_fabric_port *port = NULL;
 
-	while ((port = mad_fabric_next_port(compared->fabric, port))) {
+	for (size_t i = 0; i < fabric->node_count; i++) {
+		const struct mad_fabric_node *node = graph_node(fabric, i);
+		const struct mad_fabric_node *first = graph_find_node(fabric, node->guid);
+
+		if (graph_node_of(node)->shares_guid)
+			compared->doubtful[i] = true;
+		if (first != node)
+			compared->doubtful[i] = compared->doubtful[first->index] = true;
+	}
+	while ((port = mad_fabric_next_port(fabric, port))) {
+		/* another node has this NodeGUID, or the link went down in the discovery */
+		if (port->peer && port->info && port->physical_state != MAD_PHYSICAL_LINK_UP)
+			compared->doubtful[port->node->index] = true;
 		/* all ports of a switch have one PortGUID */
 		if ((is_switch(port->node) && port->number) || !is_renamed(compared, port))
 			continue;
 		compared->doubtful[port->node->index] = true;
 		hide_node(compared, port->node);
+	}
+	for (size_t i = 0; i < fabric->problem_count; i++) {
+		const struct mad_fabric_problem *problem = graph_problem(fabric, i);
+
+		if (problem->kind != MAD_FABRIC_PROBLEM_PEER)
+			continue;
+		doubt_port(compared, problem->port);
+		doubt_port(compared, problem->port ? problem->port->peer : NULL);
+		doubt_port(compared, problem->other_port);
+		doubt_port(compared, problem->other_port ? problem->other_port->peer : NULL);
 	}
 }
 
@@ -344,40 +336,21 @@ static bool ports_differ(const struct mad_fabric_port *before,
 
 /* --- going through -------------------------------------------------------------------- */
 
-static void report_change(struct comparison *comparison,
-			  const struct mad_fabric_difference *difference)
+static void report_change(struct comparison *comparison, enum mad_fabric_change change,
+			  const struct mad_fabric_node *before_node,
+			  const struct mad_fabric_node *after_node,
+			  const struct mad_fabric_port *before_port,
+			  const struct mad_fabric_port *after_port)
 {
+	const struct mad_fabric_difference difference = {change, before_node, after_node,
+							 before_port, after_port};
+
 	if (comparison->ended)
 		return;
 	if (comparison->count < INT_MAX)
 		comparison->count++;
 	if (comparison->changed)
-		comparison->ended = comparison->changed(difference, comparison->arg);
-}
-
-static void report_node(struct comparison *comparison, enum mad_fabric_change change,
-			const struct mad_fabric_node *before,
-			const struct mad_fabric_node *after)
-{
-	const struct mad_fabric_difference difference = {
-		.change = change, .before_node = before, .after_node = after};
-
-	report_change(comparison, &difference);
-}
-
-static void report_port(struct comparison *comparison, enum mad_fabric_change change,
-			const struct mad_fabric_port *before,
-			const struct mad_fabric_port *after)
-{
-	const struct mad_fabric_difference difference = {
-		.change = change,
-		.before_node = before ? before->node : NULL,
-		.after_node = after ? after->node : NULL,
-		.before_port = before,
-		.after_port = after,
-	};
-
-	report_change(comparison, &difference);
+		comparison->ended = comparison->changed(&difference, comparison->arg);
 }
 
 static void report_removed(struct comparison *comparison)
@@ -389,13 +362,15 @@ static void report_removed(struct comparison *comparison)
 		const struct mad_fabric_node *node = graph_node(before->fabric, i);
 
 		if (node_counts(before->fabric, node) && node_is_absent(before, node))
-			report_node(comparison, MAD_FABRIC_NODE_REMOVED, node, NULL);
+			report_change(comparison, MAD_FABRIC_NODE_REMOVED, node, NULL, NULL,
+				      NULL);
 	}
 	while ((port = mad_fabric_next_port(before->fabric, port)))
 		if (begins_link(before->fabric, port) &&
 		    !find_same_link(comparison->after.fabric, port) &&
 		    link_is_absent(before, port))
-			report_port(comparison, MAD_FABRIC_LINK_REMOVED, port, NULL);
+			report_change(comparison, MAD_FABRIC_LINK_REMOVED, port->node, NULL,
+				      port, NULL);
 }
 
 /* Whether a node of after and the node with the same GUID in before are one node. */
@@ -413,13 +388,15 @@ static void compare_link(struct comparison *comparison, const struct mad_fabric_
 
 	if (!before) {
 		if (link_is_absent(&comparison->after, port))
-			report_port(comparison, MAD_FABRIC_LINK_ADDED, NULL, port);
+			report_change(comparison, MAD_FABRIC_LINK_ADDED, NULL, port->node, NULL,
+				      port);
 		return;
 	}
 	if (are_comparable(comparison, before->node, port->node) &&
 	    are_comparable(comparison, before->peer->node, port->peer->node) &&
 	    (states_differ(before, port) || states_differ(before->peer, port->peer)))
-		report_port(comparison, MAD_FABRIC_LINK_CHANGED, before, port);
+		report_change(comparison, MAD_FABRIC_LINK_CHANGED, before->node, port->node,
+			      before, port);
 }
 
 static void compare_node(struct comparison *comparison, const struct mad_fabric_node *node)
@@ -429,9 +406,9 @@ static void compare_node(struct comparison *comparison, const struct mad_fabric_
 	bool comparable = are_comparable(comparison, before, node);
 
 	if (node_is_absent(&comparison->after, node))
-		report_node(comparison, MAD_FABRIC_NODE_ADDED, NULL, node);
+		report_change(comparison, MAD_FABRIC_NODE_ADDED, NULL, node, NULL, NULL);
 	else if (comparable && nodes_differ(before, node))
-		report_node(comparison, MAD_FABRIC_NODE_CHANGED, before, node);
+		report_change(comparison, MAD_FABRIC_NODE_CHANGED, before, node, NULL, NULL);
 	for (unsigned number = 0; number <= node->port_count; number++) {
 		const struct mad_fabric_port *port = mad_fabric_get_port(node, number);
 		const struct mad_fabric_port *same = mad_fabric_get_port(before, number);
@@ -439,7 +416,8 @@ static void compare_node(struct comparison *comparison, const struct mad_fabric_
 		if (!port)
 			continue;
 		if (same && comparable && ports_differ(same, port))
-			report_port(comparison, MAD_FABRIC_PORT_CHANGED, same, port);
+			report_change(comparison, MAD_FABRIC_PORT_CHANGED, before, node, same,
+				      port);
 		if (begins_link(comparison->after.fabric, port))
 			compare_link(comparison, port);
 	}
@@ -466,12 +444,8 @@ static int compare_fabrics(struct comparison *comparison)
 
 	if (compared_allocate(before) || compared_allocate(after))
 		return failure_of_call(0, -ENOMEM);
-	find_doubtful_nodes(before);
-	find_doubtful_nodes(after);
-	find_doubtful_ports(before);
-	find_doubtful_ports(after);
-	find_renamed(before);
-	find_renamed(after);
+	find_doubtful(before);
+	find_doubtful(after);
 	find_hidden(before);
 	find_hidden(after);
 	report_removed(comparison);

@@ -11,9 +11,8 @@
 
 #include <errno.h>
 
-#define MAX_NODES    200000
-#define READ_ALLOWED 31u
-
+#define MAX_NODES            200000
+#define READ_ALLOWED         31u
 #define PROGRESS_INTERVAL_US 100000
 
 /* --- problems and progress -------------------------------------------------------- */
@@ -34,29 +33,23 @@ const uint8_t *discovery_store(struct discovery *discovery, const uint8_t *attri
 	return copy;
 }
 
-static void report_progress(struct discovery *discovery)
+/* Before the end, only reports news, and ten times a second at most. */
+static void report_progress(struct discovery *discovery, bool is_end)
 {
-	if (!discovery->options.progress)
-		return;
-	discovery->has_news = false;
-	discovery->progress.nodes = discovery->fabric->node_count;
-	discovery->progress.ports = discovery->fabric->port_count;
-	discovery->progress.problems = discovery->fabric->problem_count;
-	discovery->options.progress(&discovery->progress, discovery->options.progress_arg);
-}
-
-/* The same, if there is news, and unless it was called less than 100 ms ago. */
-static void report_news(struct discovery *discovery)
-{
+	struct mad_fabric_progress *progress = &discovery->progress;
 	int64_t now;
 
-	if (!discovery->options.progress || !discovery->has_news)
+	if (!discovery->options.progress)
 		return;
 	now = clock_us();
-	if (now < discovery->next_progress_us)
+	if (!is_end && (!discovery->has_news || now < discovery->next_progress_us))
 		return;
 	discovery->next_progress_us = now + PROGRESS_INTERVAL_US;
-	report_progress(discovery);
+	discovery->has_news = false;
+	progress->nodes = discovery->fabric->node_count;
+	progress->ports = discovery->fabric->port_count;
+	progress->problems = discovery->fabric->problem_count;
+	discovery->options.progress(progress, discovery->options.progress_arg);
 }
 
 /* --- the end ------------------------------------------------------------------------ */
@@ -90,7 +83,7 @@ static void discovery_complete(struct discovery *discovery)
 
 	limits_end(&discovery->limits);
 	if (!discovery->error)
-		report_progress(discovery); /* which may cancel the discovery */
+		report_progress(discovery, true); /* which may cancel the discovery */
 	error = discovery->error;
 	if (!error || (discovery_keeps_part(discovery) && discovery->fabric->node_count)) {
 		int err = graph_finish(discovery->fabric);
@@ -142,7 +135,7 @@ static void request_came(struct mad_async *async, const struct mad_reply *reply,
 	if (--discovery->progress.in_flight == 0)
 		discovery_complete(discovery);
 	else
-		report_news(discovery);
+		report_progress(discovery, false);
 }
 
 bool discovery_submit(struct discovery *discovery, struct list *group,
@@ -198,7 +191,7 @@ bool discovery_submit(struct discovery *discovery, struct list *group,
 /* News that came when the latest call was less than 100 ms ago. */
 static void limits_tick(struct limits *limits)
 {
-	report_news(list_entry(limits, struct discovery, limits));
+	report_progress(list_entry(limits, struct discovery, limits), false);
 }
 
 static void limit_reached(struct limits *limits, int error)
@@ -243,33 +236,25 @@ static bool are_options(const struct mad_fabric_options *options)
 	       (!options->from || is_begin(options->from));
 }
 
-static struct discovery *discovery_create(const struct mad_fabric_options *options)
+/* NULL: the defaults. */
+static void fill_in_options(struct discovery *discovery,
+			    const struct mad_fabric_options *options)
 {
-	struct discovery *discovery = calloc(1, sizeof(*discovery));
+	struct mad_fabric_options *filled = &discovery->options;
 
-	if (!discovery)
-		return NULL;
-	discovery->fabric = graph_create();
-	if (!discovery->fabric) {
-		free(discovery);
-		return NULL;
-	}
-	discovery->options = *options;
-	if (!options->read)
-		discovery->options.read = MAD_FABRIC_READ_DEFAULT;
+	if (options)
+		*filled = *options;
+	if (filled->from)
+		discovery->base = *filled->from;
+	if (!filled->read)
+		filled->read = MAD_FABRIC_READ_DEFAULT;
 	/* PortInfo tells whether a port may have one */
-	if (options->read & MAD_FABRIC_READ_MLNX_EXT_PORTS)
-		discovery->options.read |= MAD_FABRIC_READ_PORTS;
-	if (!options->max_nodes)
-		discovery->options.max_nodes = MAX_NODES;
-	if (options->from)
-		discovery->base = *options->from;
-	discovery->failure = (struct mad_failure){.kind = MAD_FAILURE_OTHER};
-	discovery->limits.reached = limit_reached;
-	discovery->limits.tick = limits_tick;
-	discovery->limits.is_local = true;
-	list_init(&discovery->requests);
-	return discovery;
+	if (filled->read & MAD_FABRIC_READ_MLNX_EXT_PORTS)
+		filled->read |= MAD_FABRIC_READ_PORTS;
+	if (!filled->max_nodes)
+		filled->max_nodes = MAX_NODES;
+	if (!filled->m_key)
+		filled->m_key = smp_mkey_get(discovery->async->port);
 }
 
 /* Stores the error, and returns it. */
@@ -304,22 +289,26 @@ static int discovery_start(struct mad_async *async, const char *call,
 			   const struct mad_fabric_options *options, mad_fabric_fn *done,
 			   void *arg, uint64_t *id)
 {
-	const struct mad_fabric_options defaults = {0};
 	struct discovery *discovery;
 	int error;
 
 	if (!async || !done || (options && !are_options(options)))
 		return -EINVAL;
-	discovery = discovery_create(options ? options : &defaults);
+	discovery = calloc(1, sizeof(*discovery));
 	if (!discovery)
 		return -ENOMEM;
+	discovery->operation.cancel = discovery_cancel;
 	discovery->async = async;
-	if (!discovery->options.m_key)
-		discovery->options.m_key = smp_mkey_get(async->port);
 	discovery->done = done;
 	discovery->arg = arg;
-	discovery->operation.cancel = discovery_cancel;
-	error = discovery_enlist(discovery, id);
+	discovery->failure.kind = MAD_FAILURE_OTHER;
+	discovery->limits.reached = limit_reached;
+	discovery->limits.tick = limits_tick;
+	discovery->limits.is_local = true;
+	list_init(&discovery->requests);
+	fill_in_options(discovery, options);
+	discovery->fabric = graph_create();
+	error = discovery->fabric ? discovery_enlist(discovery, id) : -ENOMEM;
 	if (error)
 		discovery_free(discovery);
 	if (error == -EPROTONOSUPPORT)

@@ -282,15 +282,6 @@ static void first_node_failed(struct discovery *discovery,
 	discovery_abort(discovery, request->error);
 }
 
-static void first_node_came(struct discovery *discovery, struct mad_fabric_node *node,
-			    const struct node_info *info)
-{
-	discovery->fabric->origin = mad_fabric_get_port(node, info->local_port);
-	if (info->port_count && !discovery->fabric->origin)
-		note_oddity(discovery, MAD_FABRIC_PROBLEM_PORT_COUNT, node, NULL, NULL);
-	set_port_guid(discovery, node, info, NULL);
-}
-
 /* A node responded behind a port. */
 static void neighbour_came(struct discovery *discovery, struct mad_fabric_port *port,
 			   struct mad_fabric_node *node, const struct node_info *info,
@@ -335,10 +326,14 @@ static void node_info_came(struct discovery_request *request)
 		node = add_node(discovery, &info, request->reply->data, behind);
 	if (!node)
 		return;
-	if (behind)
+	if (behind) {
 		neighbour_came(discovery, behind, node, &info, is_new);
-	else
-		first_node_came(discovery, node, &info);
+	} else {
+		discovery->fabric->origin = mad_fabric_get_port(node, info.local_port);
+		if (info.port_count && !discovery->fabric->origin)
+			note_oddity(discovery, MAD_FABRIC_PROBLEM_PORT_COUNT, node, NULL, NULL);
+		set_port_guid(discovery, node, &info, NULL);
+	}
 	/* after the link, so that no NodeInfo is sent from the other end */
 	if (is_new)
 		visit_node(discovery, node);
