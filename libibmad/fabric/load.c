@@ -46,7 +46,7 @@ struct load {
 	struct text_line line;
 	struct mad_fabric *fabric;
 	struct block block;
-	struct claim *claims; /* by the index of the port */
+	struct claim *claims; /* by the index of the port; NULL: there is no port */
 	size_t claim_size;
 	bool has_origin;
 	uint64_t origin_guid, origin_port_guid;
@@ -157,6 +157,12 @@ static bool take_name(const char **at, const char **name, size_t *length)
 	return true;
 }
 
+/* "(2c90300100062)", if the text has it */
+static bool take_guid_of_port(const char **at, uint64_t *guid)
+{
+	return !take_word(at, "(") || (take_hex(at, guid) && take_word(at, ")"));
+}
+
 /* "lid 4" or "lmc 0", if the text has it; the blanks before it are optional. */
 static bool take_value(const char **at, const char *word, unsigned most, unsigned *value)
 {
@@ -184,9 +190,7 @@ static bool read_guid(struct block *block, const char *at, unsigned type)
 		return false;
 	block->type = (uint8_t)type;
 	block->port_guid = block->guid;
-	if (take_word(&at, "(") && (!take_hex(&at, &block->port_guid) || !take_word(&at, ")")))
-		return false;
-	return at_end_or_comment(&at);
+	return take_guid_of_port(&at, &block->port_guid) && at_end_or_comment(&at);
 }
 
 static bool read_assignment(struct block *block, const char *at)
@@ -283,39 +287,30 @@ static bool take_port0(const char **at, struct mad_fabric_node *node)
 	return true;
 }
 
-/* The description of the comment before is exact. Without it, that of the line counts. */
-static void set_description(const struct load *load, struct mad_fabric_node *node,
-			    const char *name, size_t length)
+/* The optional text behind the ID: # "leaf-4" base port 0 lid 5 lmc 0 */
+static bool take_node_comment(const struct load *load, const char *at,
+			      struct mad_fabric_node *node)
 {
-	if (load->block.description[0]) {
+	const char *name = "";
+	size_t length = 0;
+	bool has_name;
+
+	if (!at_end(&at) && !take_word(&at, "#"))
+		return false;
+	take_blanks(&at);
+	has_name = *at == '"'; /* otherwise there is no comment, or any other one */
+	if (has_name && !take_name(&at, &name, &length))
+		return false;
+	if (load->block.description[0]) { /* which is exact */
 		name = load->block.description;
 		length = strlen(name);
 	}
 	if (length >= sizeof(node->description))
 		length = sizeof(node->description) - 1;
 	memcpy(node->description, name, length);
-}
-
-/* The optional text behind the ID: # "leaf-4" base port 0 lid 5 lmc 0 */
-static bool take_node_comment(const struct load *load, const char *at,
-			      struct mad_fabric_node *node)
-{
-	const char *name;
-	size_t length;
-
-	if (!at_end(&at) && !take_word(&at, "#"))
+	if (has_name && node->type == IB_NODE_SWITCH && !take_port0(&at, node))
 		return false;
-	take_blanks(&at);
-	if (*at != '"') { /* no comment, or any other one */
-		set_description(load, node, "", 0);
-		return true;
-	}
-	if (!take_name(&at, &name, &length))
-		return false;
-	set_description(load, node, name, length);
-	if (node->type == IB_NODE_SWITCH && !take_port0(&at, node))
-		return false;
-	return at_end_of_comment(&at);
+	return !has_name || at_end_of_comment(&at);
 }
 
 static int read_node(struct load *load, const char *at, unsigned type)
@@ -339,11 +334,6 @@ static int read_node(struct load *load, const char *at, unsigned type)
 }
 
 /* --- the line of a port ----------------------------------------------------------- */
-
-static bool take_guid_of_port(const char **at, uint64_t *guid)
-{
-	return !take_word(at, "(") || (take_hex(at, guid) && take_word(at, ")"));
-}
 
 /* "4xHDR", if the text has it; unknown parts are "?". */
 static bool take_rate(const char **at, struct mad_fabric_port *port)
@@ -545,7 +535,7 @@ static int link_claimed_ports(struct load *load, unsigned *wrong)
 	struct mad_fabric_port *port = NULL;
 
 	*wrong = 0;
-	while ((port = graph_next_port(load->fabric, port))) {
+	while (load->claims && (port = graph_next_port(load->fabric, port))) {
 		unsigned line = load->claims[port->index].line;
 		int err = line ? link_claimed_port(load, port) : 0;
 
@@ -615,13 +605,10 @@ static int load_finish(struct load *load)
 /* Sets *wrong to the line of -EBADMSG; 0: the file has no node. */
 static int load_fabric(struct load *load, unsigned *wrong)
 {
-	int ret;
+	int ret = 0;
 
-	while ((ret = text_line_read(&load->line)) > 0) {
+	while (!ret && (ret = text_line_read(&load->line)) > 0)
 		ret = read_line(load);
-		if (ret)
-			break;
-	}
 	*wrong = load->line.number;
 	if (ret)
 		return ret;

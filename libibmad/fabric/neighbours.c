@@ -171,18 +171,12 @@ static bool link_ports(struct discovery *discovery, struct mad_fabric_port *port
 
 /* --- the previous discovery ------------------------------------------------------- */
 
-/* A node of options:previous. The nodes that did not respond then have numbers, too. */
+/* A node of options:previous, which may not have responded then. */
 struct previous_node {
 	uint64_t guid; /* 0: not known */
 	const char *description;
 	size_t number;
 };
-
-/* The nodes of a fabric have the first numbers, those that did not respond the next ones. */
-static struct previous_node previous_node(const struct mad_fabric_node *node)
-{
-	return (struct previous_node){node->guid, node->description, node->index};
-}
 
 /* The node that was behind a port. */
 static struct previous_node find_previous(const struct mad_fabric *previous,
@@ -190,19 +184,22 @@ static struct previous_node find_previous(const struct mad_fabric *previous,
 {
 	const struct mad_fabric_node *node = graph_find_node(previous, port->node->guid);
 	const struct mad_fabric_port *same = mad_fabric_get_port(node, port->number);
-	const struct mad_fabric_problem *problem;
+	const struct mad_fabric_problem *problem = NULL;
 	size_t index;
 
 	if (!same)
 		return (struct previous_node){0};
-	if (same->peer)
-		return previous_node(same->peer->node);
-	problem = graph_problem_behind(previous, same, &index);
-	if (!problem)
-		return (struct previous_node){0};
-	node = graph_find_node(previous, problem->guid); /* it may have responded elsewhere */
+	node = same->peer ? same->peer->node : NULL;
+	if (!node) {
+		problem = graph_problem_behind(previous, same, &index);
+		if (!problem)
+			return (struct previous_node){0};
+		/* it may have responded elsewhere */
+		node = graph_find_node(previous, problem->guid);
+	}
+	/* numbers: first the nodes of the fabric, then those that did not respond */
 	if (node)
-		return previous_node(node);
+		return (struct previous_node){node->guid, node->description, node->index};
 	return (struct previous_node){problem->guid, problem->description,
 				      previous->node_count + index};
 }
@@ -308,8 +305,10 @@ static void node_info_came(struct discovery_request *request)
 	struct node_info info;
 	bool is_new;
 
-	if (request->error && !behind)
+	if (request->error && !behind) {
 		first_node_failed(discovery, request);
+		return;
+	}
 	if (discovery->error) {
 		if (behind)
 			leave_port(discovery, behind);

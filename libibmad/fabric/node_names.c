@@ -39,7 +39,8 @@ static bool take_guid(char **at, uint64_t *guid)
 	return true;
 }
 
-static int add(struct mad_node_names *names, uint64_t guid, const char *name, size_t length)
+static int add_name(struct mad_node_names *names, uint64_t guid, const char *name,
+		    size_t length)
 {
 	struct entry *entries = array_reserve(names->entries, names->count + 1, &names->size,
 					      sizeof(struct entry));
@@ -70,10 +71,10 @@ static int read_name(struct mad_node_names *names, char *text)
 	text += strspn(text, BLANKS);
 	text += strspn(text, "\"#");
 	length = strcspn(text, "\"#");
-	return length ? add(names, guid, text, length) : 0;
+	return length ? add_name(names, guid, text, length) : 0;
 }
 
-static int compare(const void *one, const void *other)
+static int compare_names(const void *one, const void *other)
 {
 	const struct entry *a = one, *b = other;
 
@@ -82,27 +83,10 @@ static int compare(const void *one, const void *other)
 	return a->order < b->order ? -1 : 1;
 }
 
-/* Sets *wrong to the number of the last line that was read. */
-static int read_names(struct mad_node_names *names, FILE *file, unsigned *wrong)
+EXPORT int mad_node_names_load(FILE *file, struct mad_node_names **names, unsigned *wrong_line)
 {
 	struct text_line line = {.file = file};
-	int ret;
-
-	while ((ret = text_line_read(&line)) > 0) {
-		ret = read_name(names, line.text);
-		if (ret)
-			break;
-	}
-	*wrong = line.number;
-	if (names->count)
-		qsort(names->entries, names->count, sizeof(struct entry), compare);
-	return ret;
-}
-
-EXPORT int mad_node_names_load(FILE *file, struct mad_node_names **names, unsigned *line)
-{
-	unsigned wrong;
-	int err;
+	int ret = 0;
 
 	if (names)
 		*names = NULL;
@@ -111,14 +95,18 @@ EXPORT int mad_node_names_load(FILE *file, struct mad_node_names **names, unsign
 	*names = calloc(1, sizeof(**names));
 	if (!*names)
 		return failure_of_call(0, -ENOMEM);
-	err = read_names(*names, file, &wrong);
-	if (!err)
-		return 0;
-	if (line && err == -EBADMSG)
-		*line = wrong;
-	mad_node_names_free(*names);
-	*names = NULL;
-	return failure_of_call(0, err);
+	while (!ret && (ret = text_line_read(&line)) > 0)
+		ret = read_name(*names, line.text);
+	if (ret) {
+		if (wrong_line && ret == -EBADMSG)
+			*wrong_line = line.number;
+		mad_node_names_free(*names);
+		*names = NULL;
+		return failure_of_call(0, ret);
+	}
+	if ((*names)->count)
+		qsort((*names)->entries, (*names)->count, sizeof(struct entry), compare_names);
+	return 0;
 }
 
 EXPORT const char *mad_node_names_get(const struct mad_node_names *names, uint64_t guid)

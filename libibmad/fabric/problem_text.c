@@ -100,32 +100,25 @@ static void failure_text(const struct mad_fabric_problem *problem, char *buf, si
 	snprintf(buf, size, "%s behind %s%s: %s", who, where, more, error);
 }
 
+/* Problems other than failures. */
 static const char *kind_text(enum mad_fabric_problem_kind kind)
 {
-	switch (kind) {
-	case MAD_FABRIC_PROBLEM_BEHIND:
-	case MAD_FABRIC_PROBLEM_NODE:
-		break;
-	case MAD_FABRIC_PROBLEM_PEER:
-		return "the ports disagree about their link";
-	case MAD_FABRIC_PROBLEM_GUID:
-		return "one GUID twice";
-	case MAD_FABRIC_PROBLEM_PORT_COUNT:
-		return "impossible number of ports";
-	case MAD_FABRIC_PROBLEM_NODE_TYPE:
-		return "neither CA, switch nor router";
-	case MAD_FABRIC_PROBLEM_LOOP:
-		return "cable from the node to itself";
-	case MAD_FABRIC_PROBLEM_LID:
-		return "one LID twice";
-	case MAD_FABRIC_PROBLEM_ROUTE_TOO_LONG:
-		return "the fabric goes on, beyond 63 hops";
-	case MAD_FABRIC_PROBLEM_TOO_MANY:
-		return "the fabric goes on, with too many nodes or ports";
-	case MAD_FABRIC_PROBLEM_LINK:
-		return "the ends of the link differ in state, width, speed or MTU";
-	}
-	return "?";
+	static const char *const texts[] = {
+		[MAD_FABRIC_PROBLEM_PEER] = "the ports disagree about their link",
+		[MAD_FABRIC_PROBLEM_GUID] = "one GUID twice",
+		[MAD_FABRIC_PROBLEM_PORT_COUNT] = "impossible number of ports",
+		[MAD_FABRIC_PROBLEM_NODE_TYPE] = "neither CA, switch nor router",
+		[MAD_FABRIC_PROBLEM_LOOP] = "cable from the node to itself",
+		[MAD_FABRIC_PROBLEM_LID] = "one LID twice",
+		[MAD_FABRIC_PROBLEM_ROUTE_TOO_LONG] = "the fabric goes on, beyond 63 hops",
+		[MAD_FABRIC_PROBLEM_TOO_MANY] =
+			"the fabric goes on, with too many nodes or ports",
+		[MAD_FABRIC_PROBLEM_LINK] =
+			"the ends of the link differ in state, width, speed or MTU",
+	};
+	bool is_known = (unsigned)kind < sizeof(texts) / sizeof(*texts) && texts[kind];
+
+	return is_known ? texts[kind] : "?";
 }
 
 /* The GUID or LID that is there twice. */

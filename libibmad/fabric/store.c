@@ -283,28 +283,14 @@ static void print_nodes(const struct output *out, const struct mad_fabric *fabri
 		}
 }
 
-/* The date as ctime() writes it, for all locales. */
-static void print_date(FILE *file)
-{
-	static const char days[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-	static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-					 "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-	time_t now = time(NULL);
-	struct tm tm;
-
-	if (localtime_r(&now, &tm))
-		fprintf(file, "%s %s %2d %02d:%02d:%02d %d", days[tm.tm_wday],
-			months[tm.tm_mon], tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
-			tm.tm_year + 1900);
-}
-
 static void print_head(FILE *file, const struct mad_fabric *fabric)
 {
 	const struct mad_fabric_port *origin = fabric->origin;
+	time_t now = time(NULL);
+	char date[26]; /* "Thu Jan  1 00:00:00 1970\n", in all locales */
 
-	fputs("#\n# Topology file: generated on ", file);
-	print_date(file);
-	fputs("\n#\n", file);
+	fprintf(file, "#\n# Topology file: generated on %s#\n",
+		ctime_r(&now, date) ? date : "\n");
 	if (origin)
 		fprintf(file, "# Initiated from node %016" PRIx64 " port %016" PRIx64 "\n",
 			origin->node->guid, origin->guid);
