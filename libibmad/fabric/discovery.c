@@ -217,23 +217,18 @@ static void discovery_begin(struct engine_operation *operation)
 		discovery_complete(discovery);
 }
 
-/*
- * Behind a LID, the response to a directed route returns to the LID where the request began
- * (IBA 14.2.2).
- */
-static bool is_begin(const ib_portid_t *from)
-{
-	if (from->drpath.cnt < 0 || from->drpath.cnt >= IB_SUBNET_PATH_HOPS_MAX)
-		return false;
-	return !from->lid || (IB_LID_VALID(from->lid) && IB_LID_VALID(from->drpath.drslid));
-}
-
 static bool are_options(const struct mad_fabric_options *options)
 {
-	if (!is_reserved(options->reserved) || !is_cancel(options->cancel))
+	const ib_portid_t *from = options->from;
+
+	if (!is_reserved(options->reserved) || !is_cancel(options->cancel) ||
+	    options->read & ~READ_ALLOWED || options->timeout_ms < 0)
 		return false;
-	return !(options->read & ~READ_ALLOWED) && options->timeout_ms >= 0 &&
-	       (!options->from || is_begin(options->from));
+	if (!from)
+		return true;
+	/* behind a LID, the response returns to the LID where the request began (IBA 14.2.2) */
+	return from->drpath.cnt >= 0 && from->drpath.cnt < IB_SUBNET_PATH_HOPS_MAX &&
+	       (!from->lid || (IB_LID_VALID(from->lid) && IB_LID_VALID(from->drpath.drslid)));
 }
 
 /* NULL: the defaults. */

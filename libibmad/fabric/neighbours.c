@@ -137,7 +137,7 @@ static struct mad_fabric_node *add_node(struct discovery *discovery,
 }
 
 /* Whether a NodeInfo can be that of a known node. */
-static bool is_same(const struct mad_fabric_node *node, const struct node_info *info)
+static bool is_same_node(const struct mad_fabric_node *node, const struct node_info *info)
 {
 	return node->type == info->type && node->port_count == info->port_count &&
 	       node->system_guid == info->system_guid && node->vendor_id == info->vendor_id &&
@@ -286,7 +286,7 @@ static void neighbour_came(struct discovery *discovery, struct mad_fabric_port *
 {
 	struct mad_fabric_port *other = graph_port(node, info->local_port);
 
-	if (!is_same(node, info)) {
+	if (!is_same_node(node, info)) {
 		note_guid(discovery, node, port, mad_fabric_get_port(node, node->entry_port));
 	} else if (!other || !info->local_port) {
 		/* no cable leads to port 0 */

@@ -17,7 +17,7 @@
 /* "behind leaf-4 (0x0002c90300f00030) port 1" */
 #define PLACE_SIZE (NAME_SIZE + sizeof("behind ") + sizeof(" port 255"))
 
-static const char *name(const char *description, uint64_t guid, char *text)
+static const char *put_name(const char *description, uint64_t guid, char *text)
 {
 	char printable[IB_SMP_DATA_SIZE + 1];
 
@@ -27,15 +27,15 @@ static const char *name(const char *description, uint64_t guid, char *text)
 	return text;
 }
 
-static const char *place(const struct mad_fabric_node *node, const struct mad_fabric_port *port,
-			 bool behind, char *text)
+static const char *put_place(const struct mad_fabric_node *node,
+			     const struct mad_fabric_port *port, bool behind, char *text)
 {
 	size_t length;
 
 	if (!node)
 		return strcpy(text, "an unknown place");
 	length = behind ? strlen(strcpy(text, "behind ")) : 0;
-	name(node->description, node->guid, text + length);
+	put_name(node->description, node->guid, text + length);
 	length = strlen(text);
 	if (port)
 		snprintf(text + length, PLACE_SIZE - length, " port %u", port->number);
@@ -85,7 +85,7 @@ static void failure_text(const struct mad_fabric_problem *problem, char *buf, si
 	char more[32] = "";
 	const char *error = error_text(problem, status, sizeof(status));
 
-	place(problem->node, problem->port, false, where);
+	put_place(problem->node, problem->port, false, where);
 	if (problem->kind == MAD_FABRIC_PROBLEM_NODE) {
 		if (problem->count > 1)
 			snprintf(more, sizeof(more), ", %u requests in all", problem->count);
@@ -94,7 +94,7 @@ static void failure_text(const struct mad_fabric_problem *problem, char *buf, si
 		return;
 	}
 	if (problem->guid)
-		name(problem->description, problem->guid, who);
+		put_name(problem->description, problem->guid, who);
 	if (problem->count > 1)
 		snprintf(more, sizeof(more), " and %u more", problem->count - 1);
 	snprintf(buf, size, "%s behind %s%s: %s", who, where, more, error);
@@ -155,10 +155,10 @@ EXPORT char *mad_fabric_problem_text(const struct mad_fabric_problem *problem, c
 		failure_text(problem, buf, size);
 		return buf;
 	}
-	place(problem->node, problem->port, is_behind(problem, problem->port), one);
+	put_place(problem->node, problem->port, is_behind(problem, problem->port), one);
 	if (problem->other_node)
-		place(problem->other_node, problem->other_port,
-		      is_behind(problem, problem->other_port), other);
+		put_place(problem->other_node, problem->other_port,
+			  is_behind(problem, problem->other_port), other);
 	twice_text(problem, twice, sizeof(twice));
 	snprintf(buf, size, "%s%s%s: %s%s", one,
 		 !problem->other_node        ? ""

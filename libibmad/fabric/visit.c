@@ -230,6 +230,7 @@ static void attribute_came(struct discovery_request *request)
 
 	visit->open--;
 	if (request->attribute == IB_ATTR_PORT_INFO) {
+		/* requests are cancelled when the node is given up after a timeout */
 		port->error = request->error == -ECANCELED ? -ETIMEDOUT : request->error;
 		if (discovery->error)
 			port->error = discovery->error;
