@@ -33,7 +33,7 @@
 #define BLOCKED_US     10000
 /* The LMC of the local port is read again after this time, if it matters. */
 #define LMC_US         1000000
-/* An event loop looks at a handle that it cannot poll after this time. */
+/* An event loop looks at a handle that is not watched after this time. */
 #define LOOP_RETURN_US 5000
 /*
  * How long the kernel waits for the acknowledgement of segments, or the request's timeout if
@@ -268,15 +268,17 @@ static void tell_loop(struct ibmad_port *port, struct mad_async *engine, int64_t
 		if (timer_at < next)
 			next = timer_at;
 	}
-	if (!port->has_descriptor && (engine_has_requests(engine) || engine->servers) &&
+	/*
+	 * A simulator's handle, one that epoll cannot watch, or one that is not watched while
+	 * no memory is left for a message: the loop looks at it.
+	 */
+	if (!engine->alarm.watching && (engine_has_requests(engine) || engine->servers) &&
 	    !port->error) {
 		int64_t look = clock_us() + LOOP_RETURN_US;
 
 		if (look < next)
 			next = look;
 	}
-	if (port->blocked_until && port->blocked_until < next)
-		next = port->blocked_until; /* the handle is not watched */
 	alarm_set(&engine->alarm, work, next);
 }
 
