@@ -44,7 +44,7 @@ void flow_init(struct flow_control *flow)
 void flow_reset(struct flow_control *flow)
 {
 	for (unsigned i = 0; i < FLOW_WINDOWS; i++) {
-		flow->windows[i].in_flight = flow->windows[i].late = 0;
+		flow->windows[i].late = 0;
 		flow->windows[i].silent = false;
 		window_restart(&flow->windows[i], INT64_MIN);
 	}

@@ -56,7 +56,7 @@ struct flow_account {
 };
 
 void flow_init(struct flow_control *flow);
-/* Begins again without requests in flight. */
+/* After a pause: no silence, and a new sample. Requests in flight stay in flight. */
 void flow_reset(struct flow_control *flow);
 void flow_path_init(struct flow_path *path);
 /* A window of a fixed size; 0: adaptive. */

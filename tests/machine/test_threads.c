@@ -1261,6 +1261,44 @@ TEST(a_callback_may_fork)
 	assert_int_equal(outcomes[1].error, 0);
 }
 
+/* Also while the thread is writing: the request that it writes ends after the write. */
+static void fork_in_hook(const struct umad_packet_info *packet, void *arg)
+{
+	struct mad_async_stats stats;
+
+	(void)arg;
+	if (packet->direction != UMAD_PACKET_SENT)
+		return;
+	umad_set_packet_hook(NULL, NULL);
+	forked = fork();
+	if (!forked)
+		mad_async_get_stats(async, &stats, sizeof(stats));
+}
+
+TEST(a_hook_may_fork)
+{
+	int status;
+
+	mad_port_set(port, MAD_PORT_SMP_WINDOW, 1);
+	submit(SMP_SET, leaf(1), &outcomes[0]);
+	submit(SMP_SET, leaf(2), &outcomes[1]);
+	umad_set_packet_hook(fork_in_hook, NULL);
+	assert_int_equal(mad_async_wait(async, -1), 2);
+	if (!forked) {
+		submit(SMP_SET, leaf(3), &outcomes[2]);
+		submit(SMP_SET, leaf(4), &outcomes[3]);
+		mad_async_wait(async, 1000);
+		if (__gcov_dump)
+			__gcov_dump();
+		_exit(outcomes[0].error || outcomes[1].error != -ECANCELED ||
+		      !outcomes[2].calls || outcomes[2].error || !outcomes[3].calls ||
+		      outcomes[3].error);
+	}
+	expect_outcome(&outcomes[1], 0);
+	assert_int_equal(waitpid(forked, &status, 0), forked);
+	assert_int_equal(status, 0);
+}
+
 static int child_beside_a_call(void)
 {
 	EXPECT(ask(rpc_of(SMP_SET), leaf(3)) == -ECANCELED);

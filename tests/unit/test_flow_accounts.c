@@ -27,7 +27,7 @@
  *	lose(N)		the same once; of N of them, the first transmission was lost
  *	hold(N)		rounds until the window grows, which takes N to 2 N
  *	fix(N)		the limit of each destination; 0: adaptive
- *	reset()		nothing is in flight
+ *	reset()		no silence, and a new sample
  *
  *	limit=N		so many may be in flight to the destination; or a range: 2..16
  *	place=N		0 or 1: whether one more may be
@@ -51,9 +51,9 @@ static const struct row rows[] = {
 	 "send(1) place=0 flight=1 late(1) place=1 flight=0"},
 	{"with a fixed limit, a late request keeps its place until it ends",
 	 "fix(1) send(1) late(1) place=0 again(1) flight=1 late(1) place=0 end(1) place=1"},
-	{"after a reset nothing is in flight, and the rest is as before",
-	 "round(1) size=32 send(40) late(40) send(2) smp.send(2) silent=1 reset() flight=0 "
-	 "smp.flight=0 size=32 send(1) silent=0"},
+	{"a reset ends a silence, and requests in flight still end",
+	 "round(1) size=32 send(40) late(40) send(2) smp.send(2) silent=1 reset() silent=0 "
+	 "flight=2 end(42) flight=0 smp.flight=2 smp.end(2) smp.flight=0 size=32"},
 
 	/* --- the limit of a destination --- */
 	{"the limit grows by a half after two responses for each place",
