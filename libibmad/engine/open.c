@@ -189,18 +189,21 @@ EXPORT int mad_port_open(const char *ca_name, int portnum, struct ibmad_port **p
 					    IB_SA_CLASS,  IB_PERFORMANCE_CLASS,
 					    IB_CC_CLASS,  IB_BOARD_MGMT_CLASS};
 
+	int error;
+
 	if (!port) {
 		not_opened(EINVAL);
 		return -EINVAL;
 	}
+	call_begin();
 	*port = port_open("mad_port_open", report, ca_name, portnum, false, NULL, 0);
-	if (!*port)
-		return -errno;
-	for (size_t i = 0; i < sizeof(usual_classes) / sizeof(usual_classes[0]); i++)
+	error = *port ? 0 : -errno;
+	for (size_t i = 0; !error && i < sizeof(usual_classes) / sizeof(usual_classes[0]); i++)
 		if (register_clients(*port, &usual_classes[i], 1))
 			report("mad_port_open", "cannot register class 0x%02x on %s port %d",
 			       (unsigned)usual_classes[i], port_name(ca_name), portnum);
-	return 0;
+	call_end();
+	return error;
 }
 
 /* In a child of fork(), a port that is lost keeps its memory: its lists may be half changed. */
@@ -305,9 +308,9 @@ static int find_pair(const char *ca_name, int portnum, unsigned enforce_smi,
 	return error;
 }
 
-EXPORT struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port,
-						   int *mgmt_classes, int num_classes,
-						   unsigned enforce_smi)
+static struct ibmad_ports_pair *open_port2_uncancelled(const char *dev_name, int dev_port,
+						       const int *mgmt_classes, int num_classes,
+						       unsigned enforce_smi)
 {
 	struct umad_ca_pair names = {0};
 	struct ibmad_ports_pair *pair;
@@ -343,6 +346,19 @@ EXPORT struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port,
 	return pair;
 }
 
+EXPORT struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port,
+						   int *mgmt_classes, int num_classes,
+						   unsigned enforce_smi)
+{
+	struct ibmad_ports_pair *pair;
+
+	call_begin();
+	pair = open_port2_uncancelled(dev_name, dev_port, mgmt_classes, num_classes,
+				      enforce_smi);
+	call_end();
+	return pair;
+}
+
 EXPORT void mad_rpc_close_port2(struct ibmad_ports_pair *srcport)
 {
 	if (!srcport)
@@ -352,6 +368,7 @@ EXPORT void mad_rpc_close_port2(struct ibmad_ports_pair *srcport)
 	mad_rpc_close_port(srcport->gsi.port);
 	free(srcport);
 }
+
 /* --- the port of the process ------------------------------------------------------ */
 
 static struct ibmad_port *_Atomic process_port;

@@ -182,15 +182,18 @@ static int receive_message(struct ibmad_port *port, void **umad, int timeout)
 
 EXPORT void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport)
 {
-	int saved_errno = errno, error = receive_message(srcport, &umad, timeout);
+	int saved_errno = errno, error;
 
-	if (error) {
-		failure_refuse_call(MAD_FAILURE_OTHER, 0, error);
-		return NULL;
-	}
-	debug_received("mad_receive_via", umad, umad_get_mad(umad));
+	call_begin();
+	error = receive_message(srcport, &umad, timeout);
+	if (!error)
+		debug_received("mad_receive_via", umad, umad_get_mad(umad));
+	call_end();
 	errno = saved_errno;
-	return umad;
+	if (!error)
+		return umad;
+	failure_refuse_call(MAD_FAILURE_OTHER, 0, error);
+	return NULL;
 }
 
 /* --- responding ----------------------------------------------------------------- */

@@ -519,12 +519,14 @@ static int submit_query(struct mad_async *engine, const struct mad_sa_query *que
 		return refuse_query(query, ret);
 	request = make_request(engine, query, done, arg);
 	ret = request ? submit_unlocking(request, id) : -ENOMEM;
+	if (ret) { /* reported before the thread may be cancelled again */
+		port_unlock(engine->port);
+		free(request);
+		report_not_made("mad_sa_submit", -ret);
+		port_lock(engine->port);
+	}
 	engine_leave(engine);
-	if (!ret)
-		return 0;
-	free(request);
-	report_not_made("mad_sa_submit", -ret);
-	return refuse_query(query, ret);
+	return ret ? refuse_query(query, ret) : 0;
 }
 
 EXPORT int mad_sa_submit(struct mad_async *async, const struct mad_sa_query *query,
@@ -564,33 +566,44 @@ static void blocking_done(struct mad_async *engine, const struct mad_sa_response
 	}
 }
 
+/* A thread that is cancelled meanwhile would leave the engine behind. */
+static int run_query(struct ibmad_port *port, const struct mad_sa_query *query,
+		     struct blocking_query *blocking)
+{
+	struct mad_async *engine = mad_async_create(port);
+	int error;
+
+	if (!engine)
+		return refuse_query(query, -errno);
+	error = submit_query(engine, query, blocking_done, blocking, NULL);
+	if (!error) {
+		/* no other thread processes the engine: the request is not called back yet */
+		engine_enter_again(engine);
+		limits_begin(&blocking->limits, engine, query->time_limit_ms, query->cancel,
+			     options_m_key(port));
+		engine_leave(engine);
+		mad_async_wait(engine, -1);
+	}
+	mad_async_free(engine);
+	return error;
+}
+
 EXPORT int mad_sa_request(struct ibmad_port *port, const struct mad_sa_query *query,
 			  struct mad_sa_table **table)
 {
 	const struct mad_failure before = *mad_last_failure();
 	struct blocking_query blocking = {.limits.reached = limit_reached};
-	struct mad_async *engine;
 	int error;
 
 	if (table)
 		*table = NULL;
 	if (!port || !is_valid(query))
 		return refuse_query(query, -EINVAL);
-	engine = mad_async_create(port);
-	if (!engine)
-		return refuse_query(query, -errno);
-	error = submit_query(engine, query, blocking_done, &blocking, NULL);
-	if (error) {
-		mad_async_free(engine);
+	call_begin();
+	error = run_query(port, query, &blocking);
+	call_end();
+	if (error)
 		return error;
-	}
-	/* no other thread processes the engine: the request is not called back yet */
-	engine_enter_again(engine);
-	limits_begin(&blocking.limits, engine, query->time_limit_ms, query->cancel,
-		     options_m_key(port));
-	engine_leave(engine);
-	mad_async_wait(engine, -1);
-	mad_async_free(engine);
 	/* a success leaves the last failure as it is */
 	failure_store(blocking.failure.error ? &blocking.failure : &before);
 	if (table)

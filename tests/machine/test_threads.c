@@ -8,6 +8,7 @@
 
 #include "async.h"
 
+#include <infiniband/mad_sa.h>
 #include <infiniband/umad_ext.h>
 #include <sys/eventfd.h>
 
@@ -683,12 +684,24 @@ static void note_cancellably(struct mad_async *engine, const struct mad_reply *r
 	pthread_testcancel();
 }
 
+static void note_table(struct mad_async *engine, const struct mad_sa_response *response,
+		       void *arg)
+{
+	(void)engine, (void)arg;
+	mad_sa_table_free(response->table);
+}
+
 enum any_call {
 	RPC,
 	MESSAGE,
 	SEND,
 	RESPOND,
 	SUBMIT_AND_WAIT,
+	RECEIVE_MESSAGE,
+	OPEN,
+	OPEN_PAIR,
+	SA_REQUEST,
+	SA_SUBMIT,
 	ANY_CALLS
 };
 
@@ -697,7 +710,10 @@ static void make_any_call(enum any_call call, ib_rpc_t rpc)
 	_Alignas(8) uint8_t umad[512] = {0};
 	uint8_t request[] = {1, VENDOR, 1, IB_MAD_METHOD_GET}, data[MACHINE_MAD] = {0};
 	ib_portid_t to = {.lid = (int)leaf(1)};
+	const struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD};
+	struct ibmad_port *opened = NULL;
 	struct mad_message message;
+	struct mad_async *engine;
 
 	switch (call) {
 	case RPC:
@@ -714,6 +730,28 @@ static void make_any_call(enum any_call call, ib_rpc_t rpc)
 	case RESPOND:
 		memcpy(umad_get_mad(umad), request, sizeof(request));
 		mad_respond_via(umad, &to, 0, port);
+		break;
+	case RECEIVE_MESSAGE:
+		send_request(0);
+		mad_free(mad_receive_via(NULL, -1, port));
+		break;
+	case OPEN:
+		mad_port_open(NULL, 0, &opened);
+		mad_rpc_close_port(opened);
+		break;
+	case OPEN_PAIR:
+		mad_rpc_close_port2(mad_rpc_open_port2(NULL, 0, &rpc.mgtclass, 1, 0));
+		break;
+	case SA_REQUEST:
+	case SA_SUBMIT: /* the class is not registered */
+		opened = mad_rpc_open_port(NULL, 0, NULL, 0);
+		engine = mad_async_create(opened);
+		if (call == SA_REQUEST)
+			mad_sa_request(opened, &query, NULL);
+		else
+			mad_sa_submit(engine, &query, note_table, NULL, NULL);
+		mad_async_free(engine);
+		mad_rpc_close_port(opened);
 		break;
 	default:
 		mad_async_submit(async, &rpc, &to, NULL, 0, note_cancellably, outcomes, NULL);
