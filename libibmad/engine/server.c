@@ -507,8 +507,12 @@ void servers_end_unlocking(struct mad_async *engine)
 	list_for_each (entry, &engine->port->servers)
 		if (server_at(entry)->engine == engine)
 			server_end(server_at(entry), -ECANCELED);
-	while ((first = list_pop(&engine->ended)))
-		call_server_last_unlocking(engine, list_entry(first, struct mad_server, last));
+	while (engine->servers)
+		if ((first = list_pop(&engine->ended)))
+			call_server_last_unlocking(engine,
+						   list_entry(first, struct mad_server, last));
+		else /* another thread is in mad_server_stop() */
+			pthread_cond_wait(&engine->changed, &engine->port->lock);
 }
 
 /* --- responses ------------------------------------------------------------------ */

@@ -559,6 +559,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *argument)
 	if (!error)
 		error = control(device, request, argument);
 	virtual_unlock();
+	be_slow(MACHINE_IOCTL);
 	return (int)result_of(error);
 }
 

@@ -141,8 +141,9 @@ enum machine_call {
 #define MACHINE_ALL UINT_MAX
 void machine_fail(enum machine_call call, unsigned n, int error);
 /*
- * MACHINE_WRITE, MACHINE_FILES, MACHINE_POLL: calls take that long from now on, a poll after
- * its result is known. A packet is sent at the beginning, even if the call is to fail.
+ * MACHINE_IOCTL, MACHINE_WRITE, MACHINE_FILES, MACHINE_POLL: calls take that long from now on,
+ * an ioctl or a poll after its result is known. A packet is sent at the beginning, even if the
+ * call is to fail.
  */
 void machine_slow_call(enum machine_call call, int64_t us);
 /* The next read returns this length, or a negative errno, whatever the message; once. */

@@ -12,6 +12,7 @@
 #include <infiniband/mad_link.h>
 #include <infiniband/mad_notice.h>
 #include <infiniband/mad_sa.h>
+#include <infiniband/mad_server.h>
 #include <infiniband/umad_ext.h>
 #include <endian.h>
 #include <pthread.h>
@@ -904,6 +905,55 @@ TEST(whatever_happens_to_the_sm_the_sa_has_all_registrations_again)
 		expect_renewed(&told[0], joined, forgot, ready);
 		expect_renewed(&subscription, subscribed, forgot, ready);
 	}
+}
+
+/* Of a server of another class: the last callback is counted. */
+static struct mad_server *other_server;
+static unsigned other_ends;
+
+static void end_other(struct mad_server *server, struct mad_request *request, int error,
+		      void *arg)
+{
+	(void)server, (void)request, (void)error, (void)arg;
+	other_ends++;
+}
+
+static void *stop_other(void *arg)
+{
+	mad_server_stop(other_server);
+	return arg;
+}
+
+/* The end of a membership: another thread stops the server, which takes longer. */
+static void stop_elsewhere(struct mad_membership *membership,
+			   const struct mad_membership_state *state, void *thread)
+{
+	(void)membership;
+	if (state->kind != MAD_MEMBERSHIP_END)
+		return;
+	machine_slow_call(MACHINE_IOCTL, 10 * MS);
+	assert_int_equal(pthread_create(thread, NULL, stop_other, NULL), 0);
+	machine_pass(MS);
+}
+
+TEST(a_server_that_is_stopped_while_its_engine_is_freed_ends)
+{
+	const struct mad_server_options options = {
+		.mgmt_class = 0x0a, .methods = {MAD_SERVER_METHOD(IB_MAD_METHOD_GET)}};
+	const struct umad_sa_mcmember_record member = {.mgid = {0xff, 0x12, [15] = 1}};
+	const struct mad_membership_options group = {.member = &member, .join_state = 1};
+	struct mad_membership *membership;
+	pthread_t thread;
+
+	assert_int_equal(mad_server_start(async, &options, end_other, NULL, &other_server), 0);
+	assert_int_equal(
+		mad_membership_start(async, &group, stop_elsewhere, &thread, &membership), 0);
+	other_ends = 0;
+	mad_async_free(async);
+	async = NULL;
+	assert_int_equal(other_ends, 1);
+	machine_slow_call(MACHINE_IOCTL, 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
 static void hear_log(enum umad_log_level level, const char *text, void *user)
