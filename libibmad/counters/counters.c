@@ -99,8 +99,8 @@ struct engine_reading {
 
 /*
  * A request for ClassPortInfo, whose response is for all readings of an engine that use a node.
- * It belongs to the thread that processes the engine. The node's lock guards node->inquiry,
- * since other engines may use the node; their readings ask themselves.
+ * It belongs to the thread that processes the engine. If another engine asks for the node's,
+ * the readings of this one have an inquiry each.
  */
 struct inquiry {
 	struct mad_async *engine;
@@ -164,10 +164,8 @@ static void end_inquiry(const struct inquiry *inquiry)
 {
 	struct mad_counters_node *node = inquiry->node;
 
-	pthread_mutex_lock(&node->lock);
-	if (node->inquiry == inquiry)
-		node->inquiry = NULL;
-	pthread_mutex_unlock(&node->lock);
+	if (node->asker == inquiry->engine && node->inquiry == inquiry)
+		node->asker = NULL;
 }
 
 static void class_port_info_came(struct mad_async *engine, const struct mad_reply *reply,
@@ -195,14 +193,10 @@ static void class_port_info_came(struct mad_async *engine, const struct mad_repl
 static int inquire(struct engine_reading *pending)
 {
 	struct mad_counters_node *node = pending->reading.options.node;
-	struct inquiry *inquiry;
+	struct inquiry *inquiry = node->asker == pending->engine ? node->inquiry : NULL;
+	struct mad_async *none = NULL;
 	int error;
 
-	pthread_mutex_lock(&node->lock);
-	inquiry = node->inquiry;
-	if (inquiry && inquiry->engine != pending->engine)
-		inquiry = NULL;
-	pthread_mutex_unlock(&node->lock);
 	if (!inquiry) {
 		inquiry = malloc(sizeof(*inquiry));
 		if (!inquiry)
@@ -215,10 +209,8 @@ static int inquire(struct engine_reading *pending)
 			free(inquiry);
 			return error;
 		}
-		pthread_mutex_lock(&node->lock);
-		if (!node->inquiry)
+		if (atomic_compare_exchange_strong(&node->asker, &none, pending->engine))
 			node->inquiry = inquiry;
-		pthread_mutex_unlock(&node->lock);
 	}
 	pending->inquiry = inquiry;
 	list_add_last(&inquiry->waiting, &pending->waiting);

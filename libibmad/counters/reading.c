@@ -32,7 +32,6 @@ EXPORT struct mad_counters_node *mad_counters_node_create(void)
 		failure_refuse_call(MAD_FAILURE_OTHER, 0, ENOMEM);
 		return NULL;
 	}
-	pthread_mutex_init(&node->lock, NULL);
 	node->users = 1;
 	return node;
 }
@@ -44,38 +43,26 @@ EXPORT void mad_counters_node_free(struct mad_counters_node *node)
 
 void node_hold(struct mad_counters_node *node)
 {
-	if (!node)
-		return;
-	pthread_mutex_lock(&node->lock);
-	node->users++;
-	pthread_mutex_unlock(&node->lock);
+	if (node)
+		node->users++;
 }
 
 void node_release(struct mad_counters_node *node)
 {
-	unsigned users;
-
-	if (!node)
-		return;
-	pthread_mutex_lock(&node->lock);
-	users = --node->users;
-	pthread_mutex_unlock(&node->lock);
-	if (users)
-		return;
-	pthread_mutex_destroy(&node->lock);
-	free(node);
+	if (node && !--node->users)
+		free(node);
 }
 
 bool node_recall(struct mad_counters_node *node, struct abilities *abilities)
 {
-	bool known;
+	bool known = node && node->known;
 
-	if (!node)
-		return false;
-	pthread_mutex_lock(&node->lock);
-	known = node->known;
-	*abilities = node->abilities;
-	pthread_mutex_unlock(&node->lock);
+	if (node)
+		*abilities = (struct abilities){
+			.capability_mask = (uint32_t)(node->capabilities >> 32),
+			.capability_mask2 = (uint32_t)node->capabilities,
+			.refused = node->refused,
+		};
 	return known;
 }
 
@@ -83,12 +70,10 @@ void node_learn(struct mad_counters_node *node, const struct abilities *abilitie
 {
 	if (!node)
 		return;
-	pthread_mutex_lock(&node->lock);
-	node->abilities.capability_mask = abilities->capability_mask;
-	node->abilities.capability_mask2 = abilities->capability_mask2;
-	node->abilities.refused |= abilities->refused;
+	node->capabilities =
+		(uint64_t)abilities->capability_mask << 32 | abilities->capability_mask2;
+	node->refused |= abilities->refused;
 	node->known = true;
-	pthread_mutex_unlock(&node->lock);
 }
 
 /* --- readings ------------------------------------------------------------------- */
@@ -247,11 +232,8 @@ static void take_refusal(struct reading *reading, enum counter_source source)
 		return;
 	}
 	reading->abilities.refused |= (uint16_t)(1U << source);
-	if (node) {
-		pthread_mutex_lock(&node->lock);
-		node->abilities.refused |= (uint16_t)(1U << source);
-		pthread_mutex_unlock(&node->lock);
-	}
+	if (node)
+		node->refused |= (uint16_t)(1U << source);
 }
 
 int reading_take(struct reading *reading, enum counter_source source, int error,

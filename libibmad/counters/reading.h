@@ -11,7 +11,7 @@
 
 #include <infiniband/mad_errors.h>
 
-#include <pthread.h>
+#include <stdatomic.h>
 
 /* The capabilities of a node. */
 struct abilities {
@@ -20,12 +20,14 @@ struct abilities {
 	uint16_t refused; /* attributes that the node lacks; bits by enum counter_source */
 };
 
+/* No lock: a child of fork() ends the readings of its parent. */
 struct mad_counters_node {
-	pthread_mutex_t lock;
-	unsigned users; /* the creator, and readings that are not complete */
-	bool known;     /* by its ClassPortInfo */
-	struct abilities abilities;
-	struct inquiry *inquiry; /* of counters.c; NULL: no engine asks for ClassPortInfo */
+	atomic_uint users;               /* the creator, and readings that are not complete */
+	atomic_bool known;               /* by its ClassPortInfo */
+	_Atomic uint64_t capabilities;   /* capability_mask, and below it capability_mask2 */
+	_Atomic uint16_t refused;        /* as in struct abilities */
+	struct mad_async *_Atomic asker; /* the engine whose inquiry this is; or NULL */
+	struct inquiry *inquiry;         /* of counters.c; for the asker alone */
 };
 
 /* The node may be NULL in these functions. */

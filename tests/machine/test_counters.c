@@ -5,6 +5,7 @@
  * readings on an engine, which share ClassPortInfo and are cancelled.
  */
 
+#include "children.h"
 #include "machine.h"
 #include "test.h"
 
@@ -15,6 +16,7 @@
 #include <infiniband/mad_link.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define NODE  "n1"
 #define PORT  3
@@ -937,3 +939,44 @@ TEST(readings_without_memory)
 	mad_async_wait(async, -1);
 	expect(1, 0);
 }
+
+/* ThreadSanitizer supports no threads in a child. */
+#ifndef __SANITIZE_THREAD__
+
+static atomic_bool stopped;
+
+/* Uses the node all the time, by an engine that does not accept the reading. */
+static void *use_node(void *engine)
+{
+	while (!stopped)
+		mad_counters_submit(engine, &to, 1, &options, came, &results[1], NULL);
+	return NULL;
+}
+
+static int child_that_frees_the_engine(void)
+{
+	mad_async_free(async);
+	EXPECT(results[0].calls == 1 && results[0].error == -ECANCELED);
+	return 0;
+}
+
+TEST(a_child_ends_readings_of_a_node_that_other_threads_use)
+{
+	struct ibmad_port *other = mad_rpc_open_port(NULL, 0, NULL, 0);
+	struct mad_async *engine = mad_async_create(other);
+	pthread_t thread;
+
+	share_node();
+	assert_int_equal(mad_counters_submit(async, &to, 1, &options, came, &results[0], NULL),
+			 0);
+	stopped = false;
+	assert_int_equal(pthread_create(&thread, NULL, use_node, engine), 0);
+	for (int i = 0; i < 20; i++)
+		run_in_child(child_that_frees_the_engine);
+	stopped = true;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	mad_async_free(engine);
+	mad_rpc_close_port(other);
+}
+
+#endif
