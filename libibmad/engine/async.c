@@ -65,6 +65,19 @@ void engine_wake(struct mad_async *engine)
 
 /* --- entering and leaving ------------------------------------------------------- */
 
+/*
+ * In a child of fork(), after the port has cancelled its requests. The fork may have been in a
+ * callback: this thread does not process any more.
+ */
+void engine_inherit(struct mad_async *engine)
+{
+	if (engine->forks == engine->port->forks)
+		return;
+	engine->forks = engine->port->forks;
+	engine->thread = ENGINE_FREE;
+	engine_cancel(engine, MAD_ASYNC_ALL);
+}
+
 int engine_enter(struct mad_async *engine)
 {
 	int ret = engine ? port_enter(engine->port) : -EINVAL;
@@ -72,15 +85,7 @@ int engine_enter(struct mad_async *engine)
 	if (ret)
 		return ret;
 	engine->users++;
-	if (engine->forks != engine->port->forks) {
-		/*
-		 * In a child of fork(), after the port has cancelled its requests. The fork may
-		 * have been in a callback: this thread does not process any more.
-		 */
-		engine->forks = engine->port->forks;
-		engine->thread = ENGINE_FREE;
-		engine_cancel(engine, MAD_ASYNC_ALL);
-	}
+	engine_inherit(engine);
 	return 0;
 }
 

@@ -146,6 +146,8 @@ void engine_leave(struct mad_async *engine);
 
 /* All below: the lock is held. */
 
+/* In a child of fork(), after port_inherit(): cancels what the parent has begun. */
+void engine_inherit(struct mad_async *engine);
 /* Why nothing begins on the engine any more: -ECANCELED, or the error of its port; or 0. */
 int engine_why_ended(const struct mad_async *engine);
 /* Reports that a class is not registered. */

@@ -124,8 +124,12 @@ void engine_callback_begin_unlocking(struct mad_async *engine)
 
 void engine_callback_end(struct mad_async *engine)
 {
+	/* the callback may have forked */
+	if (engine->port->forks != port_forks)
+		port_inherit(engine->port);
 	port_lock(engine->port);
 	engine->calling--;
+	engine_inherit(engine);
 }
 
 static void call_back_request(struct mad_async *engine, struct request *request,

@@ -1299,6 +1299,32 @@ TEST(a_callback_may_fork)
 	assert_int_equal(outcomes[1].error, 0);
 }
 
+static void fork_only(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	note(engine, reply, arg);
+	forked = fork();
+}
+
+/* Without a call in the callback, too. */
+TEST(a_child_that_returns_from_a_callback_does_not_wait_for_the_parent_s_requests)
+{
+	int count, status;
+
+	slow_nodes("12");
+	submit_with(async, rpc_of(SMP_SET), leaf(1), fork_only, &outcomes[0]);
+	submit(SMP_SET, leaf(2), &outcomes[1]);
+	count = mad_async_wait(async, -1);
+	if (!forked) {
+		if (__gcov_dump)
+			__gcov_dump();
+		_exit(count != 2 || outcomes[0].calls != 1 || outcomes[1].error != -ECANCELED);
+	}
+	assert_int_equal(waitpid(forked, &status, 0), forked);
+	assert_int_equal(status, 0);
+	assert_int_equal(count, 2);
+	expect_outcome(&outcomes[1], 0);
+}
+
 /* Also while the thread is writing: the request that it writes ends after the write. */
 static void fork_in_hook(const struct umad_packet_info *packet, void *arg)
 {
