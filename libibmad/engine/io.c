@@ -941,7 +941,9 @@ void port_fail(struct ibmad_port *port, enum port_state state, int error)
 
 void request_debug(const struct request *request)
 {
+	uint32_t own_tid = request->transmissions.live[0].tid;
 	const struct debug_result result = {
+		.tid = own_tid ? own_tid : get32(request_mad(request), TID_OFFS),
 		.error = request->error,
 		.status = request->status,
 		.transmissions = request->transmissions.count,

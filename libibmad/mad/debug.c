@@ -37,7 +37,7 @@ static ib_portid_t address_of(const void *umad, const uint8_t *mad)
 
 /* The MAD in words; "preposition" is "to" or "from". */
 static void describe(char *text, size_t size, const void *umad, const uint8_t *mad,
-		     const char *preposition)
+		     const char *preposition, uint32_t tid)
 {
 	char address[ADDRESS_TEXT_MAX];
 	ib_portid_t portid = address_of(umad, mad);
@@ -46,14 +46,14 @@ static void describe(char *text, size_t size, const void *umad, const uint8_t *m
 	snprintf(text, size,
 		 "class 0x%02x method 0x%02x attribute 0x%x modifier 0x%x %s %s, ID 0x%08x",
 		 mad[1], mad[3], get16(mad, ATTRIBUTE_OFFS), get32(mad, MODIFIER_OFFS),
-		 preposition, address, get32(mad, TID_OFFS));
+		 preposition, address, tid);
 }
 
 void debug_write_sent(const char *call, const void *umad, const uint8_t *mad)
 {
 	char text[DEBUG_TEXT_MAX];
 
-	describe(text, sizeof(text), umad, mad, "to");
+	describe(text, sizeof(text), umad, mad, "to", get32(mad, TID_OFFS));
 	report_debug(call, "%s", text);
 }
 
@@ -61,7 +61,7 @@ void debug_write_received(const char *call, const void *umad, const uint8_t *mad
 {
 	char text[DEBUG_TEXT_MAX];
 
-	describe(text, sizeof(text), umad, mad, "from");
+	describe(text, sizeof(text), umad, mad, "from", get32(mad, TID_OFFS));
 	report_debug(call, "%s", text);
 }
 
@@ -70,7 +70,7 @@ void debug_write_result(const char *call, const void *umad, const uint8_t *mad,
 {
 	char text[DEBUG_TEXT_MAX], end[64];
 
-	describe(text, sizeof(text), umad, mad, is_response(mad) ? "from" : "to");
+	describe(text, sizeof(text), umad, mad, is_response(mad) ? "from" : "to", result->tid);
 	if (result->error && !result->status)
 		snprintf(end, sizeof(end), "%s", strerror(result->error));
 	else

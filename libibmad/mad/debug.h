@@ -12,7 +12,8 @@
 
 /* How a request completed. Its umad buffer has the request, or the response. */
 struct debug_result {
-	int error; /* 0 or an errno */
+	uint32_t tid; /* the request's own ID */
+	int error;    /* 0 or an errno */
 	unsigned status;
 	unsigned transmissions;
 	uint32_t elapsed_ms;

@@ -92,6 +92,12 @@ static void expect_lines(unsigned count, const char *const expected[])
 #define ONCE ": status 0x0, N ms, 1 transmission"
 #define SET  "class 0x04 method 0x02 attribute 0x12 modifier 0x0"
 
+static enum machine_verdict drop_first(struct machine_mad *mad, void *arg)
+{
+	(void)arg;
+	return mad->at_host || mad->count ? MACHINE_PASS : MACHINE_DROP;
+}
+
 TEST(a_request_and_its_result_have_a_line_each)
 {
 	ib_portid_t route = {.drpath = {.cnt = 2, .p = {0, 1, 7}}}, lid = {.lid = 16};
@@ -108,6 +114,13 @@ TEST(a_request_and_its_result_have_a_line_each)
 		     "mad_rpc: class 0x81 method 0x81 attribute 0x7fff modifier 0x1 from "
 		     "DR path slid 65535; dlid 65535; 0,1,7, ID 0x: status 0xc, N ms, 1 "
 		     "transmission");
+	/* the response to a retransmission, which has another ID */
+	machine_on_arrival(drop_first, NULL);
+	lid.lid = (int)leaf(5);
+	smp_query_via(data, &lid, IB_ATTR_NODE_INFO, 0, 0, port);
+	machine_on_arrival(NULL, NULL);
+	EXPECT_LINES("mad_rpc: " GET " to Lid 15, ID 0x",
+		     "mad_rpc: " GOT " from Lid 15, ID 0x: status 0x0, N ms, 2 transmissions");
 	/* one line for all transmissions */
 	machine_rule("silent on n2");
 	mad_rpc_set_retries(port, 3);
