@@ -19,12 +19,31 @@ static struct {
 	size_t size;
 } saving = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-EXPORT void madrpc_save_mad(void *madbuf, int len)
+static void lock_saving(void)
 {
 	pthread_mutex_lock(&saving.lock);
+}
+
+static void unlock_saving(void)
+{
+	pthread_mutex_unlock(&saving.lock);
+}
+
+/* In a child of fork(), no other thread can release the lock. */
+static void watch_forks(void)
+{
+	pthread_atfork(lock_saving, unlock_saving, unlock_saving);
+}
+
+EXPORT void madrpc_save_mad(void *madbuf, int len)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
+	lock_saving();
 	saving.buffer = len > 0 ? madbuf : NULL;
 	saving.size = len > 0 ? (size_t)len : 0;
-	pthread_mutex_unlock(&saving.lock);
+	unlock_saving();
 }
 
 static void save_response(const uint8_t *mad, size_t length)
@@ -33,13 +52,13 @@ static void save_response(const uint8_t *mad, size_t length)
 
 	if (!saving.buffer)
 		return;
-	pthread_mutex_lock(&saving.lock);
+	lock_saving();
 	/* another thread's response may have come first */
 	buffer = saving.buffer;
 	if (buffer)
 		memcpy(buffer, mad, length < saving.size ? length : saving.size);
 	saving.buffer = NULL;
-	pthread_mutex_unlock(&saving.lock);
+	unlock_saving();
 }
 
 /* --- requests ------------------------------------------------------------------- */

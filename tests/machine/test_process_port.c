@@ -7,6 +7,7 @@
 #include "captured_output.h"
 #include "requests.h"
 
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 /* The port of the process is open until the process ends. */
@@ -282,6 +283,38 @@ static void call_safely(void)
 {
 	if (set_safely(&to))
 		_exit(1);
+}
+
+static atomic_bool saved;
+
+static void *save_always(void *arg)
+{
+	while (!saved)
+		madrpc_save_mad(arg, sizeof(buf));
+	madrpc_save_mad(NULL, 0);
+	return NULL;
+}
+
+static void save_response(void)
+{
+	uint8_t mad[256] = {0};
+
+	madrpc_save_mad(mad, sizeof(mad));
+	if (!smp_query(buf, &to, IB_ATTR_NODE_INFO, 0, 0) || mad[1] != IB_SMI_CLASS)
+		_exit(1);
+}
+
+TEST(a_child_saves_a_response_while_another_thread_does)
+{
+	static uint8_t mad[sizeof(buf)];
+	pthread_t thread;
+
+	saved = false;
+	assert_int_equal(pthread_create(&thread, NULL, save_always, mad), 0);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(run_in_child(save_response), 0);
+	saved = true;
+	pthread_join(thread, NULL);
 }
 
 static void fail_init(void)
