@@ -1,33 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * mad.h - InfiniBand management datagrams (MADs): fields, headers, addresses, requests and
- * responses.
+ * mad.h - MADs: fields, headers, addresses, blocking requests, servers, printers. See
+ * libibmad(7).
  *
  *   struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
  *   uint8_t info[IB_SMP_DATA_SIZE] = {0};
  *   if (smp_query_via(info, &destination, IB_ATTR_NODE_INFO, 0, 0, port))
  *           ports = mad_get_field(info, 0, IB_NODE_NPORTS_F);
  *
- * Byte order. The bytes of a MAD and of an attribute's image are as on the wire. The numbers
- * that these calls take and return, and the members of their structures, are in host order.
- *
- * Memory. mad_rpc_close_port() closes and frees a port, mad_rpc_close_port2() a pair of ports.
- * mad_free() frees the buffers of mad_alloc(), mad_receive() and mad_receive_via(). Other
- * buffers belong to the program, and calls return the buffer that they were given. Texts that
- * calls return are constant, except the text of portid2str(), which is valid until the next
- * call of the same thread.
- *
- * Threads. Any number of threads may make these calls at once, on one port, too. Each thread
- * gets the response to its own request. When a port is closed, the calls that wait on it fail
- * with ECANCELED. Calls without a port argument share one port of the process.
+ * MADs and attribute images are in wire order; numbers and structure members are in host order.
+ * Any number of threads may use a port; each gets the response to its own request. Closing a
+ * port makes calls that wait on it fail with ECANCELED. Calls without a port argument share one
+ * port.
  *
  * Chapters are those of the InfiniBand Architecture Specification (IBA), volume 1.
  */
 #ifndef INFINIBAND_MAD_H
 #define INFINIBAND_MAD_H
 
-/* The headers that rdma-core's mad.h includes, because programs rely on them. */
+/* rdma-core's mad.h includes these, and programs rely on it. */
 #include <byteswap.h>
 #include <inttypes.h>
 #include <stdint.h>
@@ -50,17 +42,17 @@ extern "C" {
 #define IB_DEFAULT_SUBN_PREFIX  0xfe80000000000000ULL
 #define IB_DEFAULT_QP1_QKEY     0x80010000
 
-/** SMPs (IBA 14.2.1). */
+/** SMPs (IBA 14.2.1) */
 #define IB_SMP_DATA_OFFS 64
 #define IB_SMP_DATA_SIZE 64
 
-/** Vendor specific MADs (IBA 16.5). */
+/** Vendor-specific MADs (IBA 16.5) */
 #define IB_VENDOR_RANGE1_DATA_OFFS 24
 #define IB_VENDOR_RANGE1_DATA_SIZE (IB_MAD_SIZE - IB_VENDOR_RANGE1_DATA_OFFS)
 #define IB_VENDOR_RANGE2_DATA_OFFS 40
 #define IB_VENDOR_RANGE2_DATA_SIZE (IB_MAD_SIZE - IB_VENDOR_RANGE2_DATA_OFFS)
 
-/** The SA (IBA 15.2.1), and the sizes of its records. */
+/** The SA (IBA 15.2.1) and the sizes of its records */
 #define IB_SA_DATA_OFFS 56
 #define IB_SA_DATA_SIZE 200
 #define IB_SA_MCM_RECSZ 53
@@ -68,17 +60,17 @@ extern "C" {
 #define IB_SA_NR_RECSZ  108
 #define IB_SA_GIR_RECSZ 72
 
-/** Performance management (IBA 16.1.1). */
+/** Performance management (IBA 16.1.1) */
 #define IB_PC_DATA_OFFS 64
 #define IB_PC_DATA_SZ   (IB_MAD_SIZE - IB_PC_DATA_OFFS)
 
-/** Baseboard management (IBA 16.2.1). */
+/** Baseboard management (IBA 16.2.1) */
 #define IB_BM_DATA_OFFS        64
 #define IB_BM_DATA_SZ          (IB_MAD_SIZE - IB_BM_DATA_OFFS)
 #define IB_BM_BKEY_OFFS        24
 #define IB_BM_BKEY_AND_DATA_SZ (IB_MAD_SIZE - IB_BM_BKEY_OFFS)
 
-/** Congestion control (IBA A10.4.1); CongestionLog begins earlier. */
+/** Congestion control (IBA A10.4.1); CongestionLog begins earlier */
 #define IB_CC_DATA_OFFS     64
 #define IB_CC_DATA_SZ       (IB_MAD_SIZE - IB_CC_DATA_OFFS)
 #define IB_CC_LOG_DATA_OFFS 32
@@ -131,7 +123,7 @@ enum MAD_ATTR_ID {
 	INFORM_INFO = 0x03
 };
 
-/** Status, but for its class specific part (IBA 13.4.7). */
+/** Status without its class-specific part (IBA 13.4.7). */
 enum MAD_STATUS {
 	IB_MAD_STS_OK = 0x0000,
 	IB_MAD_STS_BUSY = 0x0001,
@@ -284,7 +276,7 @@ enum RMPP_FLAGS_ENUM {
 	IB_RMPP_FLAG_LAST = 0x04
 };
 
-/** Bytes of the SA header after the RMPP header; they count in an RMPP payload length. */
+/** Bytes of the SA header that count in an RMPP payload length. */
 enum SA_SIZES_ENUM {
 	SA_HEADER_SZ = 20
 };
@@ -294,10 +286,9 @@ enum SA_SIZES_ENUM {
 typedef uint8_t ibmad_gid_t[16];
 
 /**
- * A directed route (IBA 14.2.2): p[1] to p[cnt] are the ports by which a MAD leaves each node
- * of the route, p[0] is 0. drslid is the LID of a LID-routed part before the directed part.
- * drdlid is the LID of a LID-routed part after the directed part. 0xffff or 0 stands for no
- * such part.
+ * A directed route (IBA 14.2.2). p[1] to p[cnt] are the egress ports of each hop, p[0] is 0.
+ * drslid and drdlid are the LIDs of LID-routed parts before and after it; 0xffff or 0: no such
+ * part.
  */
 typedef struct {
 	int cnt;
@@ -310,7 +301,7 @@ typedef struct {
 typedef struct portid {
 	int lid;
 	ib_dr_path_t drpath;
-	int grh_present; /**< not 0: the MAD has a GRH with gid */
+	int grh_present; /**< if not 0, the MAD has a GRH with gid */
 	ibmad_gid_t gid;
 	uint32_t qp;
 	uint32_t qkey;
@@ -318,7 +309,7 @@ typedef struct portid {
 	unsigned pkey_idx;
 } ib_portid_t;
 
-/** The ways to write an address. */
+/** Formats of addresses as text. */
 enum MAD_DEST {
 	IB_DEST_LID,
 	IB_DEST_DRPATH,
@@ -327,7 +318,7 @@ enum MAD_DEST {
 	IB_DEST_GID
 };
 
-/** Sets lid, qp and qkey, and all other members to 0. Returns 0. */
+/** Sets lid, qp and qkey, and clears the rest. Returns 0. */
 static inline int ib_portid_set(ib_portid_t *portid, int lid, int qp, int qkey)
 {
 	memset(portid, 0, sizeof(*portid));
@@ -337,36 +328,21 @@ static inline int ib_portid_set(ib_portid_t *portid, int lid, int qp, int qkey)
 	return 0;
 }
 
-/**
- * Returns an address as text, in a buffer of the calling thread. The next call of the thread
- * overwrites the buffer.
- */
+/** Returns an address as text, valid until the thread's next call. */
 char *portid2str(ib_portid_t *portid);
 
-/**
- * Returns entry cnt - 1 of a directed route, which is the last port but one. Returns 0 for a
- * route without hops. Returns -1 if the destination is a LID, or if the route has more hops
- * than the array has entries.
- */
+/** Returns p[cnt - 1], the last port but one; 0 for an empty route; -1 for a LID. */
 int portid2portnum(ib_portid_t *portid);
 
-/**
- * Reads a directed route: "0,1,6" has 2 hops. Blanks and newlines may stand around each number.
- * Stores drslid and drdlid in path, 0 as 0xffff. Returns the number of hops. If routepath has
- * more than 63 hops, or text that is not a port number, path becomes empty, and the call
- * returns -1 with errno EINVAL.
- */
+/** Parses a route such as "0,1,6" (2 hops). Returns the number of hops, or -1 and no route. */
 int str2drpath(ib_dr_path_t *path, char *routepath, int drslid, int drdlid);
 
-/** Writes a directed route into dstr, at most dstr_size bytes. Returns dstr. */
+/** Writes a route as text, at most dstr_size bytes with the NUL. Returns dstr. */
 char *drpath2str(ib_dr_path_t *path, char *dstr, size_t dstr_size);
 
 /* --- fields --------------------------------------------------------------------- */
 
-/**
- * The fields of attributes and headers. The positions are in libibmad/fields/fields.def.
- * Markers, such as IB_PC_FIRST_F and IB_PC_LAST_F, are not fields.
- */
+/** Fields of attributes and headers. Markers such as IB_PC_LAST_F are not fields. */
 enum MAD_FIELDS {
 	IB_NO_FIELD,
 
@@ -524,11 +500,10 @@ enum MAD_FIELDS {
 	IB_NOTICE_DATA_144_CAPMASK_F,
 
 	/*
-	 * PortCounters (IBA 16.1.3.5). A counter stops at its maximum. XMT_BYTES and RCV_BYTES
-	 * (PortXmitData, PortRcvData) count units of 4 bytes, although their names say bytes.
-	 * XMT_WAIT counts ticks of the node's clock. XMT_PKTS, RCV_PKTS, XMT_DISCARDS,
-	 * VL15_DROPPED, ERR_RCV, ERR_PHYSRCV, ERR_SWITCH_REL, ERR_XMTCONSTR and ERR_RCVCONSTR
-	 * count packets. The other counters count events.
+	 * PortCounters (IBA 16.1.3.5). Counters stop at their maximum. XMT_BYTES and RCV_BYTES
+	 * count units of 4 bytes, XMT_WAIT ticks of the node's clock; PKTS, XMT_DISCARDS,
+	 * VL15_DROPPED, ERR_RCV, ERR_PHYSRCV, ERR_SWITCH_REL and ERR_*CONSTR count packets, the
+	 * rest count events.
 	 */
 	IB_PC_FIRST_F,
 	IB_PC_PORT_SELECT_F = IB_PC_FIRST_F,
@@ -625,10 +600,7 @@ enum MAD_FIELDS {
 	IB_VEND2_OUI_F,
 	IB_VEND2_DATA_F,
 
-	/*
-	 * PortCountersExtended (IBA 16.1.4.11): XMT_BYTES and RCV_BYTES count units of 4 bytes,
-	 * the others packets
-	 */
+	/* PortCountersExtended (IBA 16.1.4.11): BYTES in units of 4 bytes */
 	IB_PC_EXT_FIRST_F,
 	IB_PC_EXT_PORT_SELECT_F = IB_PC_EXT_FIRST_F,
 	IB_PC_EXT_COUNTER_SELECT_F,
@@ -1013,7 +985,7 @@ enum MAD_FIELDS {
 	IB_PC_VL_XMIT_TIME_CONG14_F,
 	IB_PC_VL_XMIT_TIME_CONG_LAST_F,
 
-	/* MlnxExtendedPortInfo (a vendor's: SMP attribute 0xff90) */
+	/* MlnxExtendedPortInfo (vendor-specific SMP attribute 0xff90) */
 	IB_MLNX_EXT_PORT_STATE_CHG_ENABLE_F,
 	IB_MLNX_EXT_PORT_LINK_SPEED_SUPPORTED_F,
 	IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F,
@@ -1201,7 +1173,7 @@ enum MAD_FIELDS {
 	IB_PESC_PORT_FEC_CORR_SYMBOL_CTR_F,
 	IB_PESC_RSFEC_LAST_F,
 
-	/* PortCountersExtended (IBA 16.1.4.11): the units are those of PortCounters */
+	/* PortCountersExtended (IBA 16.1.4.11): units as in PortCounters */
 	IB_PC_EXT_COUNTER_SELECT2_F,
 	IB_PC_EXT_ERR_SYM_F,
 	IB_PC_EXT_LINK_RECOVERS_F,
@@ -1219,7 +1191,7 @@ enum MAD_FIELDS {
 	IB_PC_EXT_QP1_DROP_F,
 	IB_PC_EXT_ERR_LAST_F,
 
-	/* PortCounters (IBA 16.1.3.5): packets; the bits are VL15Dropped's, as in rdma-core */
+	/* PortCounters (IBA 16.1.3.5): packets; same bits as VL15Dropped, as in rdma-core */
 	IB_PC_QP1_DROP_F,
 
 	/* PortInfoExtended (IBA 14.2.5.19) */
@@ -1238,8 +1210,7 @@ enum MAD_FIELDS {
 	IB_FIELD_LAST_
 };
 
-/** Writes a value of valsz bytes (a number in host order, or bytes) as text into buf, at most
- * bufsz bytes. */
+/** Writes val, valsz bytes or a number in host order, as text of at most bufsz bytes. */
 typedef void(ib_mad_dump_fn)(char *buf, int bufsz, void *val, int valsz);
 
 #define IB_FIELD_NAME_LEN 32
@@ -1252,46 +1223,32 @@ typedef struct ib_field {
 } ib_field_t;
 
 /*
- * The image of an attribute begins at buf + base_offs; base_offs may be any number. If field is
- * not a field, the calls read 0 and write nothing. If a field has up to 32 bits, the calls read
- * and write the 32-bit word that holds it. If a field is longer, they read and write only the
- * bytes of the field.
+ * The image begins at buf + base_offs, which may be negative. For a number that is not a field,
+ * reads return 0 and writes do nothing. Fields of up to 32 bits are accessed as the 32-bit word
+ * that holds them, longer fields byte by byte.
  */
 
-/** Reads a field of up to 32 bits. Of a longer field, it reads the lower 32 bits. */
+/** Reads a field of up to 32 bits, or the lower 32 bits of a longer one. */
 uint32_t mad_get_field(void *buf, int base_offs, enum MAD_FIELDS field);
-/** Writes a field of up to 32 bits. Bits of val that do not fit into the field are ignored. */
+/** Writes a field of up to 32 bits; excess bits of val are ignored. */
 void mad_set_field(void *buf, int base_offs, enum MAD_FIELDS field, uint32_t val);
-/** Reads a field of 64 bits (or fewer). */
+/** Read and write a field of up to 64 bits. */
 uint64_t mad_get_field64(void *buf, int base_offs, enum MAD_FIELDS field);
-/** Writes a field of 64 bits (or fewer). */
 void mad_set_field64(void *buf, int base_offs, enum MAD_FIELDS field, uint64_t val);
-/** Copies a field's bytes from val. */
+/** Copy the bytes of a field from and to val. */
 void mad_set_array(void *buf, int base_offs, enum MAD_FIELDS field, void *val);
-/** Copies a field's bytes to val. */
 void mad_get_array(void *buf, int base_offs, enum MAD_FIELDS field, void *val);
-/** Reads any field: into an uint32_t (up to 32 bits), an uint64_t (64), or bytes. */
+/** Read and write any field: *val is a uint32_t (up to 32 bits), a uint64_t (64) or bytes. */
 void mad_decode_field(uint8_t *buf, enum MAD_FIELDS field, void *val);
-/** Writes any field: from an uint32_t (up to 32 bits), an uint64_t (64), or bytes. */
 void mad_encode_field(uint8_t *buf, enum MAD_FIELDS field, void *val);
 
-/**
- * Prints "name:....value" and a newline on stdout. If name is NULL, the label of the field
- * replaces it. val is a value as mad_decode_field() returns it. Returns the number of
- * characters, or -1 if field is not a field.
- */
+/** Prints "name:....value\n", name or else the label. Returns the length, or -1. */
 int mad_print_field(enum MAD_FIELDS field, const char *name, void *val);
-/**
- * Writes "label:....value" into buf. Returns buf, or NULL if field is not a field or bufsz is
- * 32 or less.
- */
+/** Writes "label:....value". Returns buf; NULL if it is not a field or bufsz is 32 or less. */
 char *mad_dump_field(enum MAD_FIELDS field, char *buf, int bufsz, void *val);
-/** Writes the value into buf. Returns buf, or NULL if field is not a field. */
+/** Writes the value. Returns buf, or NULL if it is not a field. */
 char *mad_dump_val(enum MAD_FIELDS field, char *buf, int bufsz, void *val);
-/**
- * Returns the label of a field. Returns "" for a constant of the enumeration that is not a
- * field: IB_NO_FIELD and markers such as IB_PC_LAST_F. Returns NULL for all other numbers.
- */
+/** Returns a field's label, "" for IB_NO_FIELD and markers, NULL for other numbers. */
 const char *mad_field_name(enum MAD_FIELDS field);
 
 /* --- requests ------------------------------------------------------------------- */
@@ -1301,28 +1258,27 @@ typedef struct {
 	unsigned mod;
 } ib_attr_t;
 
-/** A request, and the status of its response. */
+/** A request and the status of its response. */
 typedef struct {
 	int mgtclass;
 	int method;
 	ib_attr_t attr;
-	uint32_t rstatus; /**< the response's status */
+	uint32_t rstatus;
 	int dataoffs;
 	int datasz;
-	uint64_t mkey;  /**< M_Key of an SMP, SM_Key of an SA MAD */
-	uint64_t trid;  /**< transaction ID; the lower half belongs to the program. 0: the
-			   library chooses an ID */
-	uint64_t mask;  /**< component mask of an SA MAD */
-	unsigned recsz; /**< the records' size, in units of 8 bytes */
+	uint64_t mkey;  /**< M_Key of an SMP, SM_Key for the SA */
+	uint64_t trid;  /**< transaction ID, lower 32 bits only; 0: the library chooses */
+	uint64_t mask;  /**< component mask for the SA */
+	unsigned recsz; /**< record size in units of 8 bytes */
 	int timeout;    /**< milliseconds of an attempt; 0: the port's */
-	uint32_t oui;   /**< of vendor range 2 */
+	uint32_t oui;   /**< vendor range 2 */
 } ib_rpc_t;
 
-/** Or'ed into mgtclass: the request is an ib_rpc_v1_t. */
+/** Flags in mgtclass that mark an ib_rpc_v1_t. */
 #define IB_MAD_RPC_VERSION_MASK 0x0f00
 #define IB_MAD_RPC_VERSION1     (1 << 8)
 
-/** As ib_rpc_t, with the errno of a request that failed. */
+/** ib_rpc_t with the errno of a failed request. */
 typedef struct {
 	int mgtclass;
 	int method;
@@ -1339,7 +1295,7 @@ typedef struct {
 	int error;
 } ib_rpc_v1_t;
 
-/** As ib_rpc_v1_t, with the CC_Key of a congestion control MAD. */
+/** ib_rpc_v1_t with the CC_Key for congestion control. */
 typedef struct {
 	int mgtclass;
 	int method;
@@ -1373,18 +1329,16 @@ typedef struct {
 	} d2;
 } ib_rmpp_hdr_t;
 
-/** A request to the SA. */
 typedef struct ib_sa_call {
 	unsigned attrid;
 	unsigned mod;
 	uint64_t mask;
 	unsigned method;
 	uint64_t trid;
-	unsigned recsz; /**< a result: the records' size, in units of 8 bytes */
+	unsigned recsz; /**< output: record size in units of 8 bytes */
 	ib_rmpp_hdr_t rmpp;
 } ib_sa_call_t;
 
-/** A vendor specific request. */
 typedef struct ib_vendor_call {
 	unsigned method;
 	unsigned mgmt_class;
@@ -1395,7 +1349,6 @@ typedef struct ib_vendor_call {
 	ib_rmpp_hdr_t rmpp;
 } ib_vendor_call_t;
 
-/** A baseboard management request. */
 typedef struct ib_bm_call {
 	unsigned method;
 	unsigned attrid;
@@ -1416,22 +1369,17 @@ static inline int mad_is_vendor_range2(int mgmt)
 
 /* --- headers and packets -------------------------------------------------------- */
 
-/** Returns a new transaction ID: 32 bits, never 0. Two threads never get the same ID. */
+/** Returns a new transaction ID: 32 bits, never 0, never the same for two threads. */
 uint64_t mad_trid(void);
 
 /**
- * Writes a MAD's header into buf, and data if it is not NULL. The call does not change other
- * bytes, so clear buf first. If the class is IB_CC_CLASS, rpc is an ib_rpc_cc_t. Returns buf +
- * IB_MAD_SIZE, or NULL with errno:
- * EINVAL  the MAD has a directed route, and drpath is NULL or has 64 hops or more
- * EINVAL  the data does not lie within the MAD
+ * Writes a MAD header and, if not NULL, data; clear buf first. With IB_CC_CLASS, rpc is an
+ * ib_rpc_cc_t. Returns buf + IB_MAD_SIZE, or NULL with EINVAL: the route is missing or has 64
+ * hops or more, or the data is outside the MAD.
  */
 void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *data);
 
-/**
- * Writes a whole umad buffer, address and MAD. rmpp may be NULL. Returns the MAD's
- * length; -1 with errno EINVAL as mad_encode().
- */
+/** Fills a umad buffer; rmpp may be NULL. Returns the MAD's length, or -1 as mad_encode(). */
 int mad_build_pkt(void *umad, ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
 		  void *data);
 
@@ -1444,7 +1392,7 @@ struct ibmad_port;
 
 typedef struct ibmad_ports_item {
 	struct ibmad_port *port;
-	char ca_name[20]; /**< UMAD_CA_NAME_LEN */
+	char ca_name[20];
 } ibmad_ports_item_t;
 
 struct ibmad_ports_pair {
@@ -1453,109 +1401,77 @@ struct ibmad_ports_pair {
 };
 
 /*
- * Errors of the calls below. A call that fails returns NULL, or a negative number if it returns
- * int, and sets errno:
- * EINVAL     an argument is wrong
- * ETIMEDOUT  no response came
- * EIO        the response has a status other than 0
- * and the errors of umad_open_port(), umad_register(), umad_send() and umad_recv().
- * mad_last_failure() of mad_errors.h has the last failed call of a thread, with the status of a
- * response, and mad_failure_text() has it in words.
+ * On failure the calls below return NULL or a negative number and set errno: ETIMEDOUT (no
+ * response), EIO (a response with a status other than 0), EINVAL, or an error of
+ * umad_open_port(), umad_register(), umad_send() or umad_recv(). mad_errors.h has details and
+ * messages.
  */
 
-/**
- * Opens a port (dev_name NULL or dev_port 0: see umad_open_port()) and registers a client
- * for each class. A child of fork() should open its own port: see mad_async.h.
- */
+/** Opens a port and registers a client per class. NULL and 0 are as in umad_open_port(). */
 struct ibmad_port *mad_rpc_open_port(char *dev_name, int dev_port, int *mgmt_classes,
 				     int num_classes);
 void mad_rpc_close_port(struct ibmad_port *srcport);
 
-/** Opens the devices that carry a port's SMPs and its GMPs; see umad_get_smi_gsi_pairs(). */
+/** Opens the devices for a port's SMPs and GMPs; see umad_get_smi_gsi_pairs(). */
 struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port, int *mgmt_classes,
 					    int num_classes, unsigned enforce_smi);
 void mad_rpc_close_port2(struct ibmad_ports_pair *srcport);
 
-/** The umad handle of a port. */
+/** Returns the umad handle. */
 int mad_rpc_portid(struct ibmad_port *srcport);
-/** The ID of the agent for a class; -1 if the class is not registered. */
+/** Returns the agent ID for a class, -1 if it is not registered. */
 int mad_rpc_class_agent(struct ibmad_port *srcport, int cls);
 
-/**
- * The number of attempts, and the milliseconds of an attempt. The timeout of a call, if it is
- * not 0, replaces that of the port.
- */
+/** Number of attempts and milliseconds of each; a call's own timeout overrides the port's. */
 void mad_rpc_set_retries(struct ibmad_port *port, int retries);
 void mad_rpc_set_timeout(struct ibmad_port *port, int timeout);
-/** The timeout of a call whose own timeout is override_ms, and the number of attempts. */
+/** The timeout in effect for a call that passes override_ms, and the number of attempts. */
 int mad_get_timeout(const struct ibmad_port *srcport, int override_ms);
 int mad_get_retries(const struct ibmad_port *srcport);
 
-/** The M_Key in the SMPs of a port. */
+/** M_Key of the port's SMPs. */
 void smp_mkey_set(struct ibmad_port *srcport, uint64_t mkey);
 uint64_t smp_mkey_get(const struct ibmad_port *srcport);
 
-/**
- * Registers a client of a class (IBA 13.4.4). Returns 0, or -1 with errno.
- * mad_rpc_class_agent() returns the agent's ID.
- */
+/** Registers a client of a class (IBA 13.4.4). Returns 0, or -1 with errno. */
 int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_port *srcport);
-/** Registers a server of a class. Returns the agent's ID, or -1 with errno. */
+/** Registers a server. Returns the agent ID, or -1 with errno. */
 int mad_register_server_via(int mgmt, uint8_t rmpp_version, long method_mask[16 / sizeof(long)],
 			    uint32_t class_oui, struct ibmad_port *srcport);
 
 /* --- requests and responses ----------------------------------------------------- */
 
 /**
- * Sends a request and waits for its response. datasz bytes of the response at dataoffs are
- * copied to rcvdata. Returns rcvdata. Returns NULL with errno if the call fails. If rcvdata is
- * NULL and the call succeeds, errno is 0.
+ * Sends a request, waits, and copies datasz bytes of the response at dataoffs to rcvdata.
+ * Returns rcvdata, or NULL with errno set on failure and 0 on success (rcvdata is NULL).
  */
 void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
 	      void *payload, void *rcvdata);
-/** The same for a class with RMPP. rmpp becomes the RMPP header of the response. */
+/** The same for a class with RMPP; stores the RMPP header of the response in *rmpp. */
 void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
 		   ib_rmpp_hdr_t *rmpp, void *data);
 
-/**
- * Sends a MAD and does not wait. mad_receive_via() receives the response. If the request times
- * out, mad_receive_via() receives the request.
- */
+/** Sends without waiting. mad_receive_via() returns the response or the timed-out request. */
 int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
 		 struct ibmad_port *srcport);
 /**
- * Receives a request into umad. If umad is NULL, the call allocates a buffer, which mad_free()
- * frees. timeout is in milliseconds; a negative timeout has no limit. While no thread receives,
- * the library queues 64 MiB of messages, as many as the kernel would.
- *
- * Returns the buffer, or NULL with errno:
- * ETIMEDOUT  no request came in time
- * EAGAIN     timeout is 0, and no request is queued
- * EINTR      a signal handler ran
- * EMSGSIZE   the request is longer than one MAD; a call with NULL can receive it
- * ENODEV     the device is gone
- * ECANCELED  the port was closed, or is lost in a child of fork()
- * ENOMEM     out of memory
+ * Receives a request into umad, or if NULL into a new buffer for mad_free(). timeout is in
+ * milliseconds, negative: no limit. Up to 64 MiB are queued while no thread receives. Returns
+ * the buffer, or NULL with errno: ETIMEDOUT, EAGAIN (timeout 0), EINTR, ENODEV, ECANCELED, or
+ * EMSGSIZE if the request is longer than a MAD (umad NULL can receive it).
  */
 void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport);
-/**
- * Responds to a request: makes the request in umad a response, and sends the response to
- * portid. If portid is NULL, it sends the response to the sender of the request. Class,
- * attribute, transaction ID and data are not changed.
- */
+/** Makes umad a response, with the data in it, and sends it to portid (NULL: to the sender). */
 int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 		    struct ibmad_port *srcport);
 
-/** Returns a zeroed umad buffer for one MAD, which mad_free() frees. */
+/** Allocates a zeroed umad buffer for one MAD. */
 void *mad_alloc(void);
 void mad_free(void *umad);
 
 /* --- management classes --------------------------------------------------------- */
 
-/**
- * SMPs. The buffer has 64 bytes: the attribute in the request, then the attribute in the
- * response. *rstatus becomes the status of the response.
- */
+/** SMPs. The 64-byte buffer is sent, and receives the response; clear it for a query. */
 uint8_t *smp_query_via(void *buf, ib_portid_t *id, unsigned attrid, unsigned mod,
 		       unsigned timeout, const struct ibmad_port *srcport);
 uint8_t *smp_set_via(void *buf, ib_portid_t *id, unsigned attrid, unsigned mod,
@@ -1565,7 +1481,7 @@ uint8_t *smp_query_status_via(void *rcvbuf, ib_portid_t *portid, unsigned attrid
 uint8_t *smp_set_status_via(void *data, ib_portid_t *portid, unsigned attrid, unsigned mod,
 			    unsigned timeout, int *rstatus, const struct ibmad_port *srcport);
 
-/** Congestion control. The buffers have 192 bytes, or 224 bytes for CongestionLog. */
+/** Congestion control. Buffers have 192 bytes, 224 for CongestionLog. */
 void *cc_query_status_via(void *rcvbuf, ib_portid_t *portid, unsigned attrid, unsigned mod,
 			  unsigned timeout, int *rstatus, const struct ibmad_port *srcport,
 			  uint64_t cckey);
@@ -1573,20 +1489,17 @@ void *cc_config_status_via(void *payload, void *rcvbuf, ib_portid_t *portid, uns
 			   unsigned mod, unsigned timeout, int *rstatus,
 			   const struct ibmad_port *srcport, uint64_t cckey);
 
-/** Requests to the SA. rcvbuf has 200 bytes. */
+/** A request to the SA. rcvbuf has 200 bytes. */
 uint8_t *sa_rpc_call(const struct ibmad_port *srcport, void *rcvbuf, ib_portid_t *portid,
 		     ib_sa_call_t *sa, unsigned timeout);
-/**
- * Stores the PathRecord of a path in buf, which has 200 bytes. Returns the LID of the
- * destination, or -1 with errno.
- */
+/** Stores the PathRecord of a path in buf (200 bytes). Returns the destination's LID, or -1. */
 int ib_path_query_via(const struct ibmad_port *srcport, ibmad_gid_t srcgid, ibmad_gid_t destgid,
 		      ib_portid_t *sm_id, void *buf);
-/** Stores the NodeRecord of a port GUID in buf, which has 200 bytes. Returns 0, or -1. */
+/** Stores the NodeRecord of a port GUID in buf (200 bytes). Returns 0, or -1. */
 int ib_node_query_via(const struct ibmad_port *srcport, uint64_t guid, ib_portid_t *sm_id,
 		      void *buf);
 
-/** Performance management. rcvbuf has 256 bytes, of which 192 are data. */
+/** Performance management. rcvbuf has 256 bytes, 192 of them data; clear it for a query. */
 uint8_t *pma_query_via(void *rcvbuf, ib_portid_t *dest, int port, unsigned timeout, unsigned id,
 		       const struct ibmad_port *srcport);
 uint8_t *performance_reset_via(void *rcvbuf, ib_portid_t *dest, int port, unsigned mask,
@@ -1596,46 +1509,34 @@ uint8_t *performance_reset_via(void *rcvbuf, ib_portid_t *dest, int port, unsign
 uint8_t *bm_call_via(void *data, ib_portid_t *portid, ib_bm_call_t *call,
 		     struct ibmad_port *srcport);
 
-/** Vendor classes. data has 232 bytes in range 1, and 216 bytes in range 2. */
+/** Vendor classes. data has 232 bytes (range 1) or 216 (range 2). */
 uint8_t *ib_vendor_call_via(void *data, ib_portid_t *portid, ib_vendor_call_t *call,
 			    struct ibmad_port *srcport);
 
 /* --- addresses ------------------------------------------------------------------- */
 
-/** Stores the address of the subnet manager in sm_id. */
+/** Finds the subnet manager. */
 int ib_resolve_smlid_via(ib_portid_t *sm_id, int timeout, const struct ibmad_port *srcport);
-/**
- * Store the address of a port, which the calls find by its GUID, its GID or a text. sm_id may
- * be NULL. If sm_id has no LID, the call finds the subnet manager, and stores its address
- * there.
- */
+/** Find a port by GUID, GID or text at the SA sm_id, which is found first if it has no LID. */
 int ib_resolve_guid_via(ib_portid_t *portid, uint64_t *guid, ib_portid_t *sm_id, int timeout,
 			const struct ibmad_port *srcport);
 int ib_resolve_gid_via(ib_portid_t *portid, ibmad_gid_t gid, ib_portid_t *sm_id, int timeout,
 		       const struct ibmad_port *srcport);
 int ib_resolve_portid_str_via(ib_portid_t *portid, char *addr_str, enum MAD_DEST dest,
 			      ib_portid_t *sm_id, const struct ibmad_port *srcport);
-/** Stores the address, the number and the GID of the local port. Pointers may be NULL. */
+/** Returns address, port number and GID of the local port. Pointers may be NULL. */
 int ib_resolve_self_via(ib_portid_t *portid, int *portnum, ibmad_gid_t *gid,
 			const struct ibmad_port *srcport);
 
 /* --- one port for the whole process --------------------------------------------- */
 
-/**
- * If set is not 0, the library reports each further attempt and each response with a status
- * other than 0, on stderr or to the hook of umad_set_log_hook(). The library always reports
- * requests without a response.
- */
+/** Also reports retries and error statuses; requests without a response are always reported. */
 void madrpc_show_errors(int set);
-/**
- * Set the number of attempts and the milliseconds of an attempt, for ports without numbers of
- * their own. madrpc_set_retries() returns the number that is set after the call; 0 and less do
- * not change it. madrpc_set_timeout() returns 0.
- */
+/** For ports without values of their own. madrpc_set_retries() returns the number in effect. */
 int madrpc_set_retries(int retries);
 int madrpc_set_timeout(int timeout);
 
-/** Opens the port of the process. If it fails, it prints a message and ends the process. */
+/** Opens the process-wide port. Exits with a message on failure. */
 __attribute__((deprecated)) void madrpc_init(char *dev_name, int dev_port, int *mgmt_classes,
 					     int num_classes);
 __attribute__((deprecated)) int madrpc_portid(void);
@@ -1643,7 +1544,7 @@ __attribute__((deprecated)) void *madrpc(ib_rpc_t *rpc, ib_portid_t *dport, void
 					 void *rcvdata);
 __attribute__((deprecated)) void *madrpc_rmpp(ib_rpc_t *rpc, ib_portid_t *dport,
 					      ib_rmpp_hdr_t *rmpp, void *data);
-/** The next blocking request also copies the first len bytes of its response to madbuf. */
+/** Copies up to len bytes of the next blocking request's response to madbuf. */
 __attribute__((deprecated)) void madrpc_save_mad(void *madbuf, int len);
 
 __attribute__((deprecated)) int mad_register_client(int mgmt, uint8_t rmpp_version);
@@ -1672,9 +1573,9 @@ __attribute__((deprecated)) int ib_resolve_portid_str(ib_portid_t *portid, char 
 __attribute__((deprecated)) int ib_resolve_self(ib_portid_t *portid, int *portnum,
 						ibmad_gid_t *gid);
 
-/* Calls of older libraries, which rdma-core does not have any more. */
+/* Calls of older libraries that rdma-core has dropped. */
 
-/** Takes and releases a lock of the process, which the safe_* calls take, too. */
+/** The process-wide lock that the safe_* calls take, too. */
 __attribute__((deprecated)) void madrpc_lock(void);
 __attribute__((deprecated)) void madrpc_unlock(void);
 __attribute__((deprecated)) uint8_t *safe_smp_query(void *rcvbuf, ib_portid_t *portid,
@@ -1685,11 +1586,11 @@ __attribute__((deprecated)) uint8_t *safe_smp_set(void *rcvbuf, ib_portid_t *por
 						  unsigned timeout);
 __attribute__((deprecated)) uint8_t *safe_sa_call(void *rcvbuf, ib_portid_t *portid,
 						  ib_sa_call_t *sa, unsigned timeout);
-/** The class for which an agent is registered; 0: none, -1: agent is not an ID of an agent. */
+/** Returns the class of an agent; 0: none, -1: not an agent ID. */
 __attribute__((deprecated)) int mad_agent_class(int agent);
 __attribute__((deprecated)) int ib_resolve_guid(ib_portid_t *portid, uint64_t *guid,
 						ib_portid_t *sm_id, int timeout);
-/** PortCounters of a port. portnum 0xff is all ports together. mask 0 resets all counters. */
+/** PortCounters. portnum 0xff: all ports together; mask 0: all counters. */
 __attribute__((deprecated)) uint8_t *port_performance_query(void *rcvbuf, ib_portid_t *dport,
 							    int portnum, unsigned timeout);
 __attribute__((deprecated)) uint8_t *port_performance_reset(void *rcvbuf, ib_portid_t *dport,
@@ -1698,10 +1599,7 @@ __attribute__((deprecated)) uint8_t *port_performance_reset(void *rcvbuf, ib_por
 
 /* --- texts ------------------------------------------------------------------- */
 
-/*
- * Printers. All write at most bufsz bytes into buf. A text that does not fit is cut. The first
- * group prints a value of valsz bytes in host order.
- */
+/* Printers. They write at most bufsz bytes, truncating. These print a value in host order. */
 extern ib_mad_dump_fn mad_dump_int;
 extern ib_mad_dump_fn mad_dump_uint;
 extern ib_mad_dump_fn mad_dump_hex;
@@ -1732,7 +1630,7 @@ extern ib_mad_dump_fn mad_dump_linkspeedext2;
 extern ib_mad_dump_fn mad_dump_linkspeedextsup2;
 extern ib_mad_dump_fn mad_dump_linkspeedexten2;
 
-/* The second group prints the image of an attribute, with one line for each field. */
+/* These print the image of an attribute, a line for each field. */
 extern ib_mad_dump_fn mad_dump_sltovl;
 extern ib_mad_dump_fn mad_dump_vlarbitration;
 extern ib_mad_dump_fn mad_dump_nodedesc;
@@ -1779,16 +1677,13 @@ extern ib_mad_dump_fn mad_dump_portsamples_result;
 extern ib_mad_dump_fn mad_dump_portinfo_ext;
 extern ib_mad_dump_fn mad_dump_port_ext_speeds_counters_rsfec_active;
 
-/** Prints the fields of the image val, from start to the field before end. */
+/** Prints the fields of the image val from start up to, not including, end. */
 void mad_dump_fields(char *buf, int bufsz, void *val, int valsz, int start, int end);
 
-/**
- * The level of messages: 0 failures that rdma-core's libraries report; 1 a line for each
- * request and one for its result, too; 2 the bytes of each MAD, too. Programs may set it.
- */
+/** Messages: 0 failures that rdma-core reports, 1 also requests, 2 also the bytes of MADs. */
 extern int ibdebug;
 
-/* Not by be64toh(): <endian.h> does not declare it under -std=c99 and later. */
+/* not be64toh(), which -std=c99 hides */
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #ifndef ntohll
 #define ntohll(x) (x)
@@ -1805,15 +1700,12 @@ extern int ibdebug;
 #endif
 #endif
 
-/** length rounded up to a multiple of size. size may be any number greater than 0. */
+/** Rounds length up to a multiple of size, which need not be a power of 2. */
 #ifndef ALIGN
 #define ALIGN(length, size) (((length) + ((size)-1)) / (size) * (size))
 #endif
 
-/*
- * Messages with the number of the process and the name of the function. IBWARN and IBPANIC
- * write to stderr, IBDEBUG and IBVERBOSE to stdout. IBPANIC ends the process.
- */
+/* IBWARN and IBPANIC print to stderr, IBDEBUG and IBVERBOSE to stdout. IBPANIC exits. */
 #define IBWARN(fmt, ...) \
 	fprintf(stderr, "ibwarn: [%d] %s: " fmt "\n", (int)getpid(), __func__, ##__VA_ARGS__)
 #define IBDEBUG(fmt, ...) \
@@ -1827,7 +1719,7 @@ extern int ibdebug;
 		exit(-1);                                                                   \
 	} while (0)
 
-/** Prints msg, and size bytes in hex, 16 a line. */
+/** Prints msg and size bytes in hex, 16 per line. */
 void xdump(FILE *file, const char *msg, void *p, int size);
 
 #ifdef __cplusplus

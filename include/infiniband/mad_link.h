@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * mad_link.h - a link as a PortInfo describes it: state, width, speed, rate, MTU.
+ * mad_link.h - a link, as PortInfo describes it: state, width, speed, rate, MTU.
  *
  *   struct mad_link link;
  *
  *   mad_link_decode(&link, sizeof(link), port_info, NULL, NULL);
  *   printf("%ux %s, %g Gb/s\n", link.width, mad_link_speed_name(link.speed), link.rate_gbps);
  *
- * Memory. The calls allocate nothing, and all texts are constant.
- *
- * Threads. Any number of threads may call these functions at once. They do not set errno.
+ * Texts are constant. Any number of threads may call these; errno is not set.
  */
 #ifndef INFINIBAND_MAD_LINK_H
 #define INFINIBAND_MAD_LINK_H
@@ -21,18 +19,18 @@
 extern "C" {
 #endif
 
-/** PortState (IBA 14.2.5.6), the field IB_PORT_STATE_F. */
+/** PortState (IBA 14.2.5.6), IB_PORT_STATE_F. */
 enum mad_port_state {
-	MAD_PORT_NO_CHANGE, /**< in a Set only */
+	MAD_PORT_NO_CHANGE, /**< only in a Set */
 	MAD_PORT_DOWN,
 	MAD_PORT_INIT,
 	MAD_PORT_ARMED,
 	MAD_PORT_ACTIVE
 };
 
-/** PortPhysicalState, the field IB_PORT_PHYS_STATE_F. */
+/** PortPhysicalState, IB_PORT_PHYS_STATE_F. */
 enum mad_port_physical_state {
-	MAD_PHYSICAL_NO_CHANGE, /**< in a Set only */
+	MAD_PHYSICAL_NO_CHANGE,
 	MAD_PHYSICAL_SLEEP,
 	MAD_PHYSICAL_POLLING,
 	MAD_PHYSICAL_DISABLED,
@@ -42,7 +40,7 @@ enum mad_port_physical_state {
 	MAD_PHYSICAL_PHY_TEST
 };
 
-/** Bits of LinkWidthActive, LinkWidthEnabled and LinkWidthSupported. */
+/** LinkWidthActive, LinkWidthEnabled, LinkWidthSupported. */
 enum mad_link_width {
 	MAD_WIDTH_1X = 1,
 	MAD_WIDTH_4X = 2,
@@ -51,21 +49,21 @@ enum mad_link_width {
 	MAD_WIDTH_2X = 16
 };
 
-/** The speed of a lane, from the slowest to the fastest. PortInfo has it in three fields. */
+/** SDR 2.5 Gb/s per lane, DDR 5, QDR and FDR10 10, FDR 14, EDR 25, HDR 50, NDR 100, XDR 200. */
 enum mad_link_speed {
 	MAD_SPEED_NONE,
-	MAD_SPEED_SDR,   /**<   2.5 Gb/s */
-	MAD_SPEED_DDR,   /**<   5 Gb/s */
-	MAD_SPEED_QDR,   /**<  10 Gb/s */
-	MAD_SPEED_FDR10, /**<  10 Gb/s; of Mellanox, in ExtendedPortInfo */
-	MAD_SPEED_FDR,   /**<  14 Gb/s */
-	MAD_SPEED_EDR,   /**<  25 Gb/s */
-	MAD_SPEED_HDR,   /**<  50 Gb/s */
-	MAD_SPEED_NDR,   /**< 100 Gb/s */
-	MAD_SPEED_XDR    /**< 200 Gb/s */
+	MAD_SPEED_SDR,
+	MAD_SPEED_DDR,
+	MAD_SPEED_QDR,
+	MAD_SPEED_FDR10, /**< Mellanox, in ExtendedPortInfo */
+	MAD_SPEED_FDR,
+	MAD_SPEED_EDR,
+	MAD_SPEED_HDR,
+	MAD_SPEED_NDR,
+	MAD_SPEED_XDR
 };
 
-/** Bits of CapabilityMask (IBA 14.2.5.6), the field IB_PORT_CAPMASK_F. */
+/** CapabilityMask (IBA 14.2.5.6), IB_PORT_CAPMASK_F. */
 #define MAD_PORT_CAP_SM                          UINT32_C(0x00000002)
 #define MAD_PORT_CAP_NOTICE                      UINT32_C(0x00000004)
 #define MAD_PORT_CAP_TRAP                        UINT32_C(0x00000008)
@@ -97,7 +95,7 @@ enum mad_link_speed {
 #define MAD_PORT_CAP_MULTICAST_FDB_TOP           UINT32_C(0x40000000)
 #define MAD_PORT_CAP_HIERARCHY_INFO              UINT32_C(0x80000000)
 
-/** Bits of CapabilityMask2, the field IB_PORT_CAPMASK2_F. */
+/** CapabilityMask2, IB_PORT_CAPMASK2_F. */
 #define MAD_PORT_CAP2_SET_NODE_DESCRIPTION    0x0001
 #define MAD_PORT_CAP2_PORT_INFO_EXTENDED      0x0002
 #define MAD_PORT_CAP2_VIRTUALIZATION          0x0004
@@ -112,44 +110,40 @@ enum mad_link_speed {
 #define MAD_PORT_CAP2_EXTENDED_SPEEDS_2       0x0800
 #define MAD_PORT_CAP2_LINK_SPEED_XDR          0x1000
 
-/** A link as a PortInfo describes it. Numbers are in host order. */
+/** A link; in sets of speeds, bit n is speed n of enum mad_link_speed. */
 struct mad_link {
-	uint8_t state;          /**< enum mad_port_state */
-	uint8_t physical_state; /**< enum mad_port_physical_state */
-	uint8_t width; /**< lanes in use: 1, 2, 4, 8, 12; 0: the link is down, or not known */
-	uint8_t speed; /**< enum mad_link_speed; MAD_SPEED_NONE: down, or not known */
-	uint8_t widths_supported;  /**< bits of enum mad_link_width */
-	uint8_t widths_enabled;    /**< bits of enum mad_link_width */
-	uint16_t speeds_supported; /**< bit n: the speed n of enum mad_link_speed */
-	uint16_t speeds_enabled;   /**< bit n: the speed n of enum mad_link_speed */
-	uint16_t mtu;              /**< NeighborMTU in bytes; 0: the code is not valid */
-	uint16_t mtu_supported;    /**< MTUCap in bytes; 0: the code is not valid */
-	double rate_gbps;          /**< mad_link_rate_gbps(width, speed) */
-	uint8_t width_supported;   /**< the most lanes of widths_supported; 0: none */
-	uint8_t width_enabled;     /**< the most lanes of widths_enabled; 0: none */
-	uint8_t speed_supported;   /**< the highest of speeds_supported, or MAD_SPEED_NONE */
-	uint8_t speed_enabled;     /**< the highest of speeds_enabled, or MAD_SPEED_NONE */
+	uint8_t state;            /**< enum mad_port_state */
+	uint8_t physical_state;   /**< enum mad_port_physical_state */
+	uint8_t width;            /**< active lanes: 1, 2, 4, 8, 12; 0: down or unknown */
+	uint8_t speed;            /**< enum mad_link_speed */
+	uint8_t widths_supported; /**< enum mad_link_width, as in widths_enabled */
+	uint8_t widths_enabled;
+	uint16_t speeds_supported;
+	uint16_t speeds_enabled;
+	uint16_t mtu; /**< NeighborMTU and (mtu_supported) MTUCap in bytes; 0: invalid */
+	uint16_t mtu_supported;
+	double rate_gbps;
+	uint8_t width_supported; /**< most lanes of the set; 0: none */
+	uint8_t width_enabled;
+	uint8_t speed_supported; /**< highest of the set */
+	uint8_t speed_enabled;
 };
 
 /**
- * Decodes a PortInfo of 64 bytes into the first size bytes of a link; give sizeof(struct
- * mad_link). switch_port0 is the PortInfo of a switch's port 0, which alone tells whether the
- * extended speeds are valid (CapabilityMask); NULL for a port of a CA or router.
- * mlnx_ext_port_info is Mellanox's ExtendedPortInfo, which alone tells FDR10; or NULL.
+ * Decodes a PortInfo; size is sizeof(*link). switch_port0 is PortInfo of a switch's port 0
+ * (else NULL), needed for extended speeds; mlnx_ext_port_info is Mellanox's ExtendedPortInfo or
+ * NULL, needed for FDR10.
  */
 void mad_link_decode(struct mad_link *link, size_t size, const void *port_info,
 		     const void *switch_port0, const void *mlnx_ext_port_info);
 
-/** "SDR", "FDR10", ...; "" for MAD_SPEED_NONE, "?" for another number. */
+/** Returns "SDR", "FDR10", ...; "" for MAD_SPEED_NONE, "?" for other numbers. */
 const char *mad_link_speed_name(unsigned speed);
 
-/**
- * The nominal rate of a link in Gb/s: a link of 4 lanes has 10 with SDR, 40 with
- * QDR and FDR10, 56 with FDR, 100 with EDR. 0 for no lane or no such speed.
- */
+/** Returns the nominal rate in Gb/s, such as 40 for 4 lanes of QDR or FDR10; 0 if unknown. */
 double mad_link_rate_gbps(unsigned lanes, unsigned speed);
 
-/** The bytes of an MTU code (IBA 14.2.5.6): 1 is 256, 5 is 4096; 0 for another code. */
+/** Returns the bytes of an MTU code (IBA 14.2.5.6): 1 is 256, 5 is 4096; otherwise 0. */
 unsigned mad_link_mtu(unsigned code);
 
 #ifdef __cplusplus

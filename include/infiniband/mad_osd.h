@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/**
- * mad_osd.h - for programs that were written for libibmad before it was part of rdma-core.
- * mad.h does not include it, and new programs do not need it.
- */
+/** mad_osd.h - macros for programs older than rdma-core's libibmad. mad.h leaves it out. */
 #ifndef INFINIBAND_MAD_OSD_H
 #define INFINIBAND_MAD_OSD_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * mad_port.h - open a port for everything that a tool needs, and set its options.
+ * mad_port.h - open a port for all that a tool needs; port options; long messages; cancelling.
  *
  *   struct ibmad_port *port;
  *
@@ -11,8 +11,7 @@
  *           mad_rpc_close_port(port);
  *   }
  *
- * Threads: any number of threads may use one port. Calls return 0 or a negative errno, which
- * mad_failure_text() (mad_errors.h) puts in words.
+ * Any number of threads may use a port. Calls return 0 or a negative errno (mad_errors.h).
  */
 #ifndef INFINIBAND_MAD_PORT_H
 #define INFINIBAND_MAD_PORT_H
@@ -24,74 +23,56 @@ extern "C" {
 #endif
 
 /**
- * Opens a port as mad_rpc_open_port() does, with the classes that the calls of this library
- * use: SMPs, SA, performance, congestion control and baseboard management. A class that cannot
- * be registered (no QP0, no permission) is reported as a warning, and only its requests fail,
- * with -EPROTONOSUPPORT. Close the port with mad_rpc_close_port().
+ * Opens a port as mad_rpc_open_port() does, for SMPs, SA, performance, congestion control and
+ * baseboard management. If a class is not available (no QP0, no permission), a warning is
+ * logged and its requests fail with -EPROTONOSUPPORT. Close the port with mad_rpc_close_port().
  */
 int mad_port_open(const char *ca_name, int portnum, struct ibmad_port **port);
 
-/** Options of a port, with their defaults. mad_rpc_set_timeout() and mad_rpc_set_retries() set
- * the length and the number of attempts. */
+/** Options and their defaults; see also mad_rpc_set_timeout() and mad_rpc_set_retries(). */
 enum mad_port_option {
-	/** SM_Key of SA requests, in host order; 0. (smp_mkey_set() sets the M_Key of SMPs.) */
+	/** SM_Key of SA requests, in host order; 0 */
 	MAD_PORT_SA_KEY = 1,
-	/** Entry of the GID table that is the source of requests with a GRH; 0. */
+	/** source GID index of requests with a GRH; 0 */
 	MAD_PORT_GID_INDEX,
-	/** The longest response accepted, in bytes, at least 256; 64 MiB. */
+	/** longest response accepted, in bytes, at least 256; 64 MiB */
 	MAD_PORT_MAX_RESPONSE,
-	/** Requests in flight by QP0, blocking calls included; 0: adapted to the fabric. */
+	/** SMPs in flight, including blocking calls; 0: adaptive */
 	MAD_PORT_SMP_WINDOW,
-	/** The same for QP1. */
+	/** GMPs in flight; 0: adaptive */
 	MAD_PORT_GMP_WINDOW,
-	/** Requests in flight to one node, for SMPs and GMPs each; 0: adapted to the node. */
+	/** requests in flight to a node, for SMPs and GMPs each; 0: adaptive */
 	MAD_PORT_DESTINATION_LIMIT,
-	/** Requests a second, retransmissions included, in bursts of 1 ms; 0: no limit. */
+	/** requests per second, with retransmissions, in bursts of 1 ms; 0: no limit */
 	MAD_PORT_RATE
 };
 
-/** Sets an option; windows and limits also apply to queued requests. -EINVAL: no such option,
- * or value out of range. */
+/** Windows and limits also apply to queued requests. -EINVAL: wrong option or value. */
 int mad_port_set(struct ibmad_port *port, enum mad_port_option option, uint64_t value);
-/** Reads back an option as it was set, or its default. */
+/** Returns an option as it was set, or its default. */
 int mad_port_get(const struct ibmad_port *port, enum mad_port_option option, uint64_t *value);
 
-/* --- one request of any size ------------------------------------------------------ */
-
-/** A response that belongs to the caller of mad_rpc_message(). */
+/** A response, owned by the caller. */
 struct mad_message {
-	uint8_t *mad;         /**< the whole MAD or RMPP message, as on the wire */
-	size_t length;        /**< of mad, in bytes */
-	unsigned status;      /**< of the response */
-	uint64_t reserved[2]; /**< 0 */
+	uint8_t *mad; /**< MAD or RMPP message as on the wire */
+	size_t length;
+	unsigned status; /**< MAD status */
+	uint64_t reserved[2];
 };
 
-/**
- * As mad_rpc(), with a payload of size bytes and a response of any length; what does not fit
- * into one MAD goes by RMPP. mad_message_free() frees the message. The errors are those of
- * mad_reply:error (mad_async.h), and -EINVAL and -EPROTONOSUPPORT.
- */
+/** As mad_rpc(), with payload and response of any length. Free with mad_message_free(). */
 int mad_rpc_message(struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,
 		    const void *payload, size_t size, struct mad_message *message);
-/** Frees a message; NULL is a no-op. */
+/** NULL is a no-op. */
 void mad_message_free(struct mad_message *message);
 
-/* --- cancelling blocking calls ----------------------------------------------------- */
-
-/**
- * Ends blocking calls of many requests, such as mad_fabric_discover(): all calls that have its
- * address in their options. All zero at first.
- */
+/** A token in the options of blocking calls such as mad_fabric_discover(). Zero it first. */
 struct mad_cancel {
 	uint32_t is_set; /**< 1 after mad_cancel_set() */
 	uint32_t reserved[3];
 };
 
-/**
- * Cancels the calls that have the token in their options: they fail with -ECANCELED within 100
- * ms, and so do later ones until the token is set to zero again. Async-signal-safe, any thread;
- * NULL is a no-op.
- */
+/** Makes calls with this token fail with -ECANCELED, until zeroed. Async-signal-safe. */
 void mad_cancel_set(struct mad_cancel *cancel);
 
 #ifdef __cplusplus

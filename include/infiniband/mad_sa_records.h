@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * mad_sa_records.h - the attributes of the subnet administrator (SA) in wire layout, and their
+ * mad_sa_records.h - attributes of the subnet administrator (SA), in wire layout, and their
  * component masks (IBA 15.2.5).
  *
- * Byte order: the members are in network order. A mask is in host order, as the member
- * component_mask of struct mad_sa_query in mad_sa.h. The specification numbers the components
- * of an attribute in the order of its fields, reserved fields included.
+ * Members are in network order, masks (mad_sa_query:component_mask) in host order. The
+ * specification numbers components in the order of fields, reserved ones included. Records are
+ * padded to a multiple of 8 bytes, as in an SA response. MCMemberRecord is struct
+ * umad_sa_mcmember_record (umad_sa_mcm.h).
  *
- * Each structure has the size of the record in an SA response: the record, padded to a multiple
- * of 8 bytes. MCMemberRecord is struct umad_sa_mcmember_record of umad_sa_mcm.h.
- *
- * A byte for an MTU, a rate or a lifetime has a selector in its upper 2 bits:
- * umad_sa_set_rate_mtu_or_life() of umad_sa.h puts selector and value together.
+ * MTU, rate and lifetime bytes have a selector in their upper 2 bits, see
+ * umad_sa_set_rate_mtu_or_life() in umad_sa.h.
  */
 #ifndef INFINIBAND_MAD_SA_RECORDS_H
 #define INFINIBAND_MAD_SA_RECORDS_H
@@ -25,20 +23,20 @@
 extern "C" {
 #endif
 
-/* --- InformInfo: a subscription to notices -------------------------------------- */
+/* --- InformInfo ------------------------------------------------------------------ */
 
-/** InformInfo (IBA 13.4.8.3), the attribute that is set, of 36 bytes. */
+/** InformInfo (IBA 13.4.8.3), 36 bytes: subscribes to notices. */
 struct mad_sa_inform_info {
-	uint8_t gid[16];  /**< the producer; zeros: lid_begin to lid_end */
+	uint8_t gid[16];  /**< producer; zeros: lid_begin to lid_end */
 	__be16 lid_begin; /**< 0xffff: all */
 	__be16 lid_end;
 	__be16 reserved;
-	uint8_t is_generic;   /**< 1: generic notices, 0: those of a vendor */
-	uint8_t subscribe;    /**< 1: subscribe, 0: unsubscribe */
+	uint8_t is_generic;   /**< 0: vendor-specific */
+	uint8_t subscribe;    /**< 0: unsubscribe */
 	__be16 type;          /**< 0xffff: all */
-	__be16 trap_number;   /**< or the device of a vendor; 0xffff: all */
-	__be32 qpn_resp_time; /**< QPN (24 bits), reserved (3), response time (5) */
-	__be32 producer_type; /**< or the vendor; the upper 8 bits are reserved */
+	__be16 trap_number;   /**< or a vendor's device; 0xffff: all */
+	__be32 qpn_resp_time; /**< QPN (24 bits), reserved (3), RespTime (5) */
+	__be32 producer_type; /**< or the vendor; 24 bits */
 };
 
 #define MAD_SA_INFORM_GID           (UINT64_C(1) << 0)
@@ -55,7 +53,7 @@ struct mad_sa_inform_info {
 /** InformInfoRecord (IBA 15.2.5.12). */
 struct mad_sa_inform_info_record {
 	uint8_t subscriber_gid[16];
-	__be16 number; /**< of the subscriber's subscriptions */
+	__be16 number; /**< among the subscriber's subscriptions */
 	uint8_t reserved[6];
 	struct mad_sa_inform_info info;
 	uint8_t pad[4];
@@ -63,7 +61,7 @@ struct mad_sa_inform_info_record {
 
 #define MAD_SA_INFORM_RECORD_SUBSCRIBER_GID  (UINT64_C(1) << 0)
 #define MAD_SA_INFORM_RECORD_NUMBER          (UINT64_C(1) << 1)
-/** A component of info, such as MAD_SA_INFORM_TYPE. */
+/** of info, such as MAD_SA_INFORM_TYPE */
 #define MAD_SA_INFORM_RECORD_INFO(component) ((component) << 3)
 
 /* --- paths ---------------------------------------------------------------------- */
@@ -80,15 +78,15 @@ struct mad_sa_path_record {
 	uint8_t reversible_num; /**< Reversible (1 bit), NumbPath (7) */
 	__be16 pkey;
 	__be16 qos_sl; /**< QoS class (12 bits), SL (4) */
-	uint8_t mtu;   /**< selector and value, as rate and pkt_life */
+	uint8_t mtu;   /**< with selector, as are rate and pkt_life */
 	uint8_t rate;
 	uint8_t pkt_life;
 	uint8_t preference;
 	uint8_t reserved[6];
 };
 
-#define MAD_SA_PATH_SERVICE_ID_MSB (UINT64_C(1) << 0) /* its upper 8 bits */
-#define MAD_SA_PATH_SERVICE_ID_LSB (UINT64_C(1) << 1) /* its lower 56 bits */
+#define MAD_SA_PATH_SERVICE_ID_MSB (UINT64_C(1) << 0) /* upper 8 bits */
+#define MAD_SA_PATH_SERVICE_ID_LSB (UINT64_C(1) << 1) /* lower 56 bits */
 #define MAD_SA_PATH_SERVICE_ID     (MAD_SA_PATH_SERVICE_ID_MSB | MAD_SA_PATH_SERVICE_ID_LSB)
 #define MAD_SA_PATH_DGID           (UINT64_C(1) << 2)
 #define MAD_SA_PATH_SGID           (UINT64_C(1) << 3)
@@ -111,24 +109,21 @@ struct mad_sa_path_record {
 #define MAD_SA_PATH_LIFE           (UINT64_C(1) << 21)
 #define MAD_SA_PATH_PREFERENCE     (UINT64_C(1) << 22)
 
-/**
- * MultiPathRecord (IBA 15.2.5.20) without its GIDs: sgid_count GIDs of 16 bytes, and then
- * dgid_count, follow.
- */
+/** MultiPathRecord (IBA 15.2.5.20); sgid_count and dgid_count GIDs of 16 bytes follow. */
 struct mad_sa_multi_path_record {
-	__be32 flow_hop; /**< as in struct mad_sa_path_record */
+	__be32 flow_hop;
 	uint8_t tclass;
-	uint8_t reversible_num; /**< as in struct mad_sa_path_record */
+	uint8_t reversible_num;
 	__be16 pkey;
-	__be16 qos_sl; /**< as in struct mad_sa_path_record */
-	uint8_t mtu;   /**< selector and value, as rate and pkt_life */
+	__be16 qos_sl;
+	uint8_t mtu;
 	uint8_t rate;
 	uint8_t pkt_life;
-	uint8_t service_id_msb; /**< the upper 8 bits of the service ID */
-	uint8_t independence;   /**< IndependenceSelector (2 bits), 0 (6) */
+	uint8_t service_id_msb; /**< upper 8 bits of the service ID */
+	uint8_t independence;   /**< IndependenceSelector (2 bits), reserved (6) */
 	uint8_t sgid_count;
 	uint8_t dgid_count;
-	uint8_t service_id_lsb[7]; /**< the lower 56 bits of the service ID */
+	uint8_t service_id_lsb[7]; /**< lower 56 bits of the service ID */
 };
 
 #define MAD_SA_MULTI_PATH_RAW_TRAFFIC    (UINT64_C(1) << 0)
@@ -160,9 +155,9 @@ struct mad_sa_service_record {
 	uint8_t gid[16];
 	__be16 pkey;
 	__be16 reserved;
-	__be32 lease; /**< seconds; 0xffffffff: it does not end */
+	__be32 lease; /**< seconds; 0xffffffff: no limit */
 	uint8_t key[16];
-	uint8_t name[64]; /**< UTF-8, zeros at the end */
+	uint8_t name[64]; /**< UTF-8, zero-padded */
 	uint8_t data8[16];
 	__be16 data16[8];
 	__be32 data32[4];
@@ -175,10 +170,10 @@ struct mad_sa_service_record {
 #define MAD_SA_SERVICE_LEASE     (UINT64_C(1) << 4)
 #define MAD_SA_SERVICE_KEY       (UINT64_C(1) << 5)
 #define MAD_SA_SERVICE_NAME      (UINT64_C(1) << 6)
-#define MAD_SA_SERVICE_DATA8(i)  (UINT64_C(1) << (7 + (i)))  /* i is 0 to 15 */
-#define MAD_SA_SERVICE_DATA16(i) (UINT64_C(1) << (23 + (i))) /* i is 0 to 7 */
-#define MAD_SA_SERVICE_DATA32(i) (UINT64_C(1) << (31 + (i))) /* i is 0 to 3 */
-#define MAD_SA_SERVICE_DATA64(i) (UINT64_C(1) << (35 + (i))) /* i is 0 or 1 */
+#define MAD_SA_SERVICE_DATA8(i)  (UINT64_C(1) << (7 + (i)))
+#define MAD_SA_SERVICE_DATA16(i) (UINT64_C(1) << (23 + (i)))
+#define MAD_SA_SERVICE_DATA32(i) (UINT64_C(1) << (31 + (i)))
+#define MAD_SA_SERVICE_DATA64(i) (UINT64_C(1) << (35 + (i)))
 
 /* --- nodes, ports and links ----------------------------------------------------- */
 
@@ -265,7 +260,7 @@ struct mad_sa_port_info_record {
 #define MAD_SA_PORT_INFO_MAX_CREDIT_HINT   (UINT64_C(1) << 50)
 #define MAD_SA_PORT_INFO_LINK_LATENCY      (UINT64_C(1) << 52)
 
-/** SMInfoRecord: the SMInfo of a subnet manager. */
+/** SMInfoRecord. */
 struct mad_sa_sm_info_record {
 	__be16 lid;
 	__be16 reserved;
@@ -307,7 +302,7 @@ struct mad_sa_guid_info_record {
 
 #define MAD_SA_GUID_INFO_LID     (UINT64_C(1) << 0)
 #define MAD_SA_GUID_INFO_BLOCK   (UINT64_C(1) << 1)
-#define MAD_SA_GUID_INFO_GUID(i) (UINT64_C(1) << (4 + (i))) /* i is 0 to 7 */
+#define MAD_SA_GUID_INFO_GUID(i) (UINT64_C(1) << (4 + (i)))
 
 /** P_KeyTableRecord (IBA 15.2.5.11). */
 struct mad_sa_pkey_table_record {
@@ -328,7 +323,7 @@ struct mad_sa_sl_to_vl_record {
 	uint8_t input_port;
 	uint8_t output_port;
 	uint8_t reserved[4];
-	uint8_t vls[8]; /**< the VL of SL 0 in the upper 4 bits of the first byte, and so on */
+	uint8_t vls[8]; /**< 4 bits per SL, that of SL 0 first */
 };
 
 #define MAD_SA_SL_TO_VL_LID         (UINT64_C(1) << 0)
@@ -339,9 +334,9 @@ struct mad_sa_sl_to_vl_record {
 struct mad_sa_vl_arbitration_record {
 	__be16 lid;
 	uint8_t output_port;
-	uint8_t block; /**< 1 and 2: low priority, 3 and 4: high priority */
+	uint8_t block; /**< 1, 2: low priority; 3, 4: high priority */
 	uint8_t reserved[4];
-	uint8_t table[64]; /**< 32 entries: a VL and its weight */
+	uint8_t table[64]; /**< 32 pairs of VL and weight */
 };
 
 #define MAD_SA_VL_ARBITRATION_LID         (UINT64_C(1) << 0)
@@ -371,7 +366,7 @@ struct mad_sa_linear_table_record {
 	__be16 lid;
 	__be16 block;
 	uint8_t reserved[4];
-	uint8_t ports[64]; /**< of the LIDs from 64 * block on */
+	uint8_t ports[64]; /**< of LIDs from 64 * block */
 };
 
 #define MAD_SA_LINEAR_TABLE_LID   (UINT64_C(1) << 0)
@@ -380,9 +375,9 @@ struct mad_sa_linear_table_record {
 /** MulticastForwardingTableRecord (IBA 15.2.5.8). */
 struct mad_sa_multicast_table_record {
 	__be16 lid;
-	__be16 position_block; /**< position (4 bits), 0 (3), block (9) */
+	__be16 position_block; /**< position (4 bits), reserved (3), block (9) */
 	uint8_t reserved[4];
-	__be16 port_masks[32]; /**< of the LIDs from 0xc000 + 32 * block on */
+	__be16 port_masks[32]; /**< of LIDs from 0xc000 + 32 * block */
 };
 
 #define MAD_SA_MULTICAST_TABLE_LID      (UINT64_C(1) << 0)
@@ -391,13 +386,10 @@ struct mad_sa_multicast_table_record {
 
 /* --- the meaning of codes ------------------------------------------------------- */
 
-/**
- * Gb/s of the rate of a PathRecord, MultiPathRecord or MCMemberRecord; 0: no such rate. For the
- * MTU there is mad_link_mtu(mtu & 0x3f), without the selector.
- */
+/** Gb/s of a rate byte, 0 if unknown. For MTUs, use mad_link_mtu(mtu & 0x3f). */
 double mad_sa_rate_gbps(uint8_t rate);
 
-/** Microseconds of the lifetime of such a record: 4.096 times a power of 2. */
+/** Microseconds of a lifetime byte: 4.096 times a power of 2. */
 double mad_sa_lifetime_us(uint8_t pkt_life);
 
 #ifdef __cplusplus

@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * mad_server.h - servers on an engine: a callback for the requests of a class, and responses of
- * any size at any time later.
+ * mad_server.h - servers on an engine: a callback for the requests of a class, responses of any
+ * size at any time.
  *
  *   static void answer(struct mad_server *server, struct mad_request *request, int error,
  *                      void *arg)
  *   {
- *           if (!request)
- *                   return; // the server has ended
- *           if (mad_request_respond(request, 0, arg, strlen(arg)) < 0)
+ *           if (request && mad_request_respond(request, 0, arg, strlen(arg)) < 0)
  *                   mad_request_free(request);
  *   }
- *
- *   struct mad_server_options options = {
- *           .mgmt_class = IB_VENDOR_OPENIB_PING_CLASS,
- *           .oui = IB_OPENIB_OUI,
- *           .methods = {MAD_SERVER_METHOD(IB_MAD_METHOD_GET)},
- *   };
+ *   ...
  *   mad_server_start(async, &options, answer, "name", &server);
  *
- * A server has its own agent: several may run on one port, beside the clients of their classes.
- * Any thread may call these functions. Calls return 0 or a negative errno.
+ * A port may have several servers, besides clients of the same classes. Thread-safe; calls
+ * return 0 or a negative errno. See mad_server_start(3).
  */
 #ifndef INFINIBAND_MAD_SERVER_H
 #define INFINIBAND_MAD_SERVER_H
@@ -34,86 +27,73 @@ extern "C" {
 
 struct mad_server;
 
-/** The bit of a method below 64 in mad_server_options:methods[0]. */
+/** The bit of a method below 64, for methods[0]. */
 #define MAD_SERVER_METHOD(method) (UINT64_C(1) << (method))
 
-/** The requests that a server receives. A member that a program does not need must be 0. */
+/** What a server receives. Unused members must be 0. */
 struct mad_server_options {
 	int mgmt_class;
-	uint32_t oui;          /**< of a class of vendor range 2 (0x30 to 0x4f); otherwise 0 */
-	uint64_t methods[2];   /**< bit n % 64 of methods[n / 64]: method n */
-	unsigned rmpp_version; /**< 1: requests and responses may be longer than a MAD */
-	unsigned data_offset;  /**< of the data in a MAD; 0: the default of the class */
-	unsigned limit;        /**< of requests, 65536 at most; 0: 1024. Others get BUSY. */
-	uint64_t reserved[4];  /**< 0 */
+	uint32_t oui;          /**< for vendor range 2 (0x30 to 0x4f) */
+	uint64_t methods[2];   /**< bit n % 64 of methods[n / 64] is method n */
+	unsigned rmpp_version; /**< 1: messages may be longer than a MAD */
+	unsigned data_offset;  /**< of the data in a MAD; 0: the class's */
+	unsigned limit;        /**< of requests, up to 65536; 0: 1024. Others get BUSY. */
+	uint64_t reserved[4];
 };
 
-/**
- * A request. It belongs to the program from the callback on, until mad_request_respond()
- * succeeds or mad_request_free() is called: in any thread, at any time, also after the end of
- * the server and of the port.
- */
+/** Belongs to the program until mad_request_respond() succeeds or mad_request_free(). */
 struct mad_request {
 	struct mad_server *server;
-	const uint8_t *mad;  /**< the whole request, as on the wire */
-	size_t length;       /**< of mad: 256, or the length of an RMPP message */
-	const uint8_t *data; /**< the bytes from the data offset on; NULL without any */
+	const uint8_t *mad;  /**< the whole request as on the wire */
+	size_t length;       /**< 256 unless RMPP */
+	const uint8_t *data; /**< mad + data offset; NULL if empty */
 	size_t data_size;
-	ib_portid_t from; /**< the sender, with its GID if the request had a GRH */
+	ib_portid_t from; /**< with a GID if the request had a GRH */
 	unsigned mgmt_class;
 	unsigned method;
 	unsigned attribute;
 	uint32_t modifier;
-	uint64_t tid; /**< the transaction ID, in host order */
+	uint64_t tid;
 };
 
 /**
- * Called once for each request, retransmissions left out, with error 0.
- *
- * Called for the last time, with request NULL, when the server has ended: error is 0 after
- * mad_server_stop(), -ENODEV if the device is gone, -ECANCELED if the port was closed, the
- * engine freed or the process forked. When it returns, the server does not exist any more.
+ * Called once per request (retransmissions are dropped) with error 0, and finally with request
+ * NULL: error is 0 after mad_server_stop(), -ENODEV, or -ECANCELED (port closed, engine freed,
+ * forked). The server is freed after that.
  */
 typedef void mad_server_fn(struct mad_server *server, struct mad_request *request, int error,
 			   void *arg);
 
-/**
- * Starts a server. -EADDRINUSE: another agent on the port, of any process, has one of the
- * methods. mad_async_wait() does not return before the server's last callback.
- */
+/** Starts a server. -EADDRINUSE: another agent on the port has one of the methods. */
 int mad_server_start(struct mad_async *async, const struct mad_server_options *options,
 		     mad_server_fn *callback, void *arg, struct mad_server **server);
 
-/**
- * Ends a server, and does not wait for the last callback. Other servers may have the methods at
- * once. Requests that no callback got are dropped without a response. NULL is a no-op.
- */
+/** Ends a server without waiting for the last callback. NULL is a no-op. */
 void mad_server_stop(struct mad_server *server);
 
 /**
- * Responds to a request and frees it: status (0, or IB_MAD_STS_... of mad.h), and size bytes at
- * the data offset; data NULL: those of the request. If rmpp_version is 1, long data goes by
- * RMPP, and the call does not wait for its end. On error, the program still has the request.
+ * Responds with status (0 or IB_MAD_STS_...) and data (NULL: the request's), by RMPP if long.
+ * Frees the request on success. Does not wait.
  */
 int mad_request_respond(struct mad_request *request, unsigned status, const void *data,
 			size_t size);
 
-/** Frees a request without a response. NULL is a no-op. */
+/** Frees a request without responding. NULL is a no-op. */
 void mad_request_free(struct mad_request *request);
 
-/** Counts since the server was started; queued and held are the present state. */
+/** Counts since the start, except queued and held. */
 struct mad_server_stats {
-	uint64_t received;   /**< requests that were kept for the callback */
-	uint64_t responded;  /**< responses of mad_request_respond() */
-	uint64_t dropped;    /**< requests that were neither kept nor got BUSY */
-	uint64_t busy;       /**< responses with status BUSY */
-	uint64_t duplicates; /**< retransmissions of requests that had no response yet */
-	uint64_t failed;     /**< responses that were not sent, or did not arrive by RMPP */
-	uint32_t queued;     /**< requests that wait for the callback */
-	uint32_t held;       /**< requests that the program holds */
+	uint64_t received;
+	uint64_t responded;
+	uint64_t dropped; /**< requests neither kept nor BUSY */
+	uint64_t busy;
+	uint64_t duplicates; /**< retransmissions of pending requests */
+	uint64_t failed;     /**< responses not sent, or not acknowledged by RMPP */
+	uint32_t queued;     /**< waiting for the callback */
+	uint32_t held;       /**< owned by the program */
 };
 
-/** Until the last callback returns. size is sizeof(*stats). */
+/** Valid until the last callback returns. size is sizeof(*stats). */
 int mad_server_get_stats(struct mad_server *server, struct mad_server_stats *stats,
 			 size_t size);
 

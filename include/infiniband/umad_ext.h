@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * umad_ext.h - calls that rdma-core's umad.h does not have: the IsSM bit, a hot-plug monitor,
- * and hooks for the library's messages and for packets.
+ * umad_ext.h - calls beyond rdma-core's umad.h: IsSM, a hot-plug monitor, hooks for messages
+ * and packets.
  *
  *   umad_set_log_hook(keep_message, NULL);  // messages of both libraries, not on stderr
  *
@@ -12,9 +12,9 @@
  *                           printf("%s port %d: %d\n", event.ca_name, event.portnum,
  * event.type);
  *
- * Any thread may make these calls, but only one at a time may use a monitor. The thread that
- * has a message or a packet calls the hook, with no lock held; several may call it at once.
- * Calls return 0 or more; if they fail, a negative errno, and set errno.
+ * Thread-safe, but only one thread at a time may use a monitor. Hooks run in the thread that
+ * has the message or packet, several at once, with no lock held. Calls return 0 or more, or a
+ * negative errno, which they also store in errno.
  */
 #ifndef INFINIBAND_UMAD_EXT_H
 #define INFINIBAND_UMAD_EXT_H
@@ -25,128 +25,106 @@
 extern "C" {
 #endif
 
-/* --- waiting -------------------------------------------------------------------- */
-
-/**
- * Waits as umad_poll(), and also for a second descriptor, such as an eventfd by which another
- * thread ends the wait. Returns 0 if a message can be received, 1 if only fd is readable or has
- * an error; -ETIMEDOUT; -EIO, with errno EINTR after a signal.
- */
+/** As umad_poll(), also waiting for fd, such as an eventfd. Returns 1 if only fd is ready. */
 int umad_poll_with(int portid, int fd, int timeout_ms);
-
-/* --- IsSM ----------------------------------------------------------------------- */
 
 /** Flags of umad_open_issm(). */
 enum {
-	/** Do not wait for a port that another program holds. */
+	/** fail with -EAGAIN if another program holds the port */
 	UMAD_ISSM_NONBLOCK = 1 << 0
 };
 
-/**
- * Sets IsSM in a port's CapabilityMask until umad_close_issm(), or the end of the program.
- * Waits for another program that holds the port, unless flags has UMAD_ISSM_NONBLOCK
- * (-EAGAIN). Returns a descriptor for umad_close_issm() only.
- */
+/** Sets IsSM until umad_close_issm() or exit, waiting for a program that holds the port. */
 int umad_open_issm(const char *ca_name, int portnum, int flags);
 
-/** Clears IsSM. Returns 0, or -EINVAL if the descriptor is not open. */
+/** Clears IsSM. */
 int umad_close_issm(int fd);
 
-/* --- hot-plug ------------------------------------------------------------------- */
-
-/** The type of an event. */
 enum umad_event_type {
-	UMAD_EVENT_CA_ADDED = 1,     /**< a device was added */
-	UMAD_EVENT_CA_REMOVED = 2,   /**< a device was removed or renamed */
-	UMAD_EVENT_PORT_ADDED = 3,   /**< umad_open_port(ca_name, portnum) can open the port */
-	UMAD_EVENT_PORT_REMOVED = 4, /**< the port's umad device was removed */
-	UMAD_EVENT_OVERRUN = 5,      /**< events are missing: list the devices again */
-	UMAD_EVENT_PORT_CHANGED = 6  /**< values of a port changed, if ports are watched */
+	UMAD_EVENT_CA_ADDED = 1,
+	UMAD_EVENT_CA_REMOVED = 2, /**< or renamed */
+	UMAD_EVENT_PORT_ADDED = 3, /**< umad_open_port() can open it */
+	UMAD_EVENT_PORT_REMOVED = 4,
+	UMAD_EVENT_OVERRUN = 5,     /**< events were lost: list the devices again */
+	UMAD_EVENT_PORT_CHANGED = 6 /**< only if ports are watched */
 };
 
-/** One event; members that do not apply are zero. */
+/** An event; unused members are 0. */
 struct umad_event {
 	enum umad_event_type type;
 	char ca_name[UMAD_CA_NAME_LEN];
-	int portnum;   /**< of the PORT events */
-	char node[32]; /**< of the PORT events: the umad device, "umad0" */
+	int portnum;   /**< of PORT events */
+	char node[32]; /**< of PORT events: "umad0" */
 };
 
 struct umad_monitor;
 
 /**
- * Opens a monitor, which reports devices and ports that are added and removed. If
- * watch_interval_ms is not 0, it also reads each port every watch_interval_ms milliseconds, and
- * reports those whose state, LID, SM, P_Keys and so on have changed. Open it before you list
- * the devices: then no change is missed.
+ * Opens a monitor for devices and ports that come and go and, every watch_interval_ms (0:
+ * never), for changes of port state, LID, SM, P_Keys and so on. To miss nothing, open it before
+ * listing devices.
  */
 int umad_monitor_open(struct umad_monitor **monitor, int watch_interval_ms);
 
-/** The descriptor to poll for POLLIN. It belongs to the monitor. */
+/** Returns the monitor's descriptor, to poll for POLLIN. */
 int umad_monitor_get_fd(const struct umad_monitor *monitor);
 
 /**
- * Stores the next event, without waiting; size is sizeof(*event). One wakeup can have several:
- * repeat the call until it returns -EAGAIN. Other errors lose events: UMAD_EVENT_OVERRUN
- * follows.
+ * Stores the next event; repeat until -EAGAIN. After other errors, UMAD_EVENT_OVERRUN follows.
  */
 int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_event *event,
 			    size_t size);
 
-/** Frees a monitor. NULL is a no-op. */
+/** NULL is a no-op. */
 void umad_monitor_free(struct umad_monitor *monitor);
 
 /* --- messages ------------------------------------------------------------------- */
 
-/** The level of a message, as for umad_debug(). */
+/** Levels of umad_debug(). */
 enum umad_log_level {
-	UMAD_LOG_WARNING = 0, /**< a failure that rdma-core reports at any level */
-	UMAD_LOG_INFO = 1,    /**< events, choices, and the reasons why calls failed */
-	UMAD_LOG_DEBUG = 2    /**< every packet */
+	UMAD_LOG_WARNING = 0, /**< what rdma-core always reports */
+	UMAD_LOG_INFO = 1,    /**< choices, causes of failures */
+	UMAD_LOG_DEBUG = 2    /**< packets */
 };
 
-/** text is one line without a newline, and valid only during the call. */
+/** text is one line without newline, valid during the call. */
 typedef void umad_log_fn(enum umad_log_level level, const char *text, void *user);
 
 /**
- * Sets a function that receives the messages of libibumad and libibmad, which otherwise go to
- * stderr; NULL: stderr again. It always gets warnings, and more with umad_debug() and ibdebug.
- * While a hook is replaced, another thread may call the old one once more.
+ * Sets a function for messages of libibumad and libibmad; NULL: stderr. Warnings always come,
+ * others depend on umad_debug() and ibdebug. A replaced hook may be called once more by another
+ * thread.
  */
 void umad_set_log_hook(umad_log_fn *hook, void *user);
 
-/** Passes a message to the hook and returns 1; returns 0 if there is no hook. Keeps errno. */
+/** Passes a message to the hook and returns 1, or returns 0 without a hook. Keeps errno. */
 int umad_log(enum umad_log_level level, const char *text);
 
 /* --- packets -------------------------------------------------------------------- */
 
-/** The direction of a MAD. */
 enum umad_packet_direction {
-	UMAD_PACKET_SENT = 1,    /**< umad_send() wrote it */
-	UMAD_PACKET_RECEIVED = 2 /**< umad_recv() read it */
+	UMAD_PACKET_SENT = 1,
+	UMAD_PACKET_RECEIVED = 2
 };
 
-/** A MAD that was sent or received; lent until the hook returns. */
+/** A MAD that was sent or received, valid during the hook. */
 struct umad_packet_info {
 	enum umad_packet_direction direction;
-	int portid;  /**< the port handle */
-	int agentid; /**< the agent that sent the MAD, or that the MAD is for */
-	int length;  /**< of the MAD, in bytes */
-	/** CLOCK_REALTIME in ns: before the MAD was written, or after it was read. */
+	int portid;  /**< port handle */
+	int agentid; /**< that sent or receives it */
+	int length;
+	/** CLOCK_REALTIME in ns, before it was written or after it was read */
 	int64_t time;
-	/** The header: destination or source. A MAD that was received with a status is a
-	 * request of the program that the kernel returns: ETIMEDOUT, no response came. */
+	/** header with destination or source; status ETIMEDOUT: a request without a response */
 	const struct ib_user_mad *umad;
-	const void *mad; /**< the MAD, or a whole RMPP message */
+	const void *mad;
 };
 
-/** user is the argument of umad_set_packet_hook(). */
 typedef void umad_packet_fn(const struct umad_packet_info *packet, void *user);
 
 /**
- * Sets a function that is called after umad_send() has written a MAD, and after umad_recv() has
- * read one; NULL removes it. The hook must not change the MAD. errno is kept. While a hook is
- * replaced, another thread may call the old one once more.
+ * Sets a function to call after each MAD sent or received, or NULL. It must not change the MAD.
+ * A replaced hook may be called once more by another thread.
  */
 void umad_set_packet_hook(umad_packet_fn *hook, void *user);
 

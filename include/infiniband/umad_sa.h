@@ -81,7 +81,7 @@ enum {
 	UMAD_SA_CAP_MASK_IS_PA_SERVICES_SUP = 1 << 15
 };
 
-/** ClassPortInfo:CapabilityMask2, as umad_class_cap_mask2() gives it. */
+/** ClassPortInfo:CapabilityMask2, as returned by umad_class_cap_mask2(). */
 enum {
 	UMAD_SA_CAP_MASK2_IS_UNPATH_REPATH_SUP = 1 << 0,
 	UMAD_SA_CAP_MASK2_IS_QOS_SUP = 1 << 1,
@@ -101,8 +101,8 @@ enum {
 struct umad_sa_packet {
 	struct umad_hdr mad_hdr;
 	struct umad_rmpp_hdr rmpp_hdr;
-	uint8_t sm_key[8];  /**< not aligned to its size */
-	__be16 attr_offset; /**< from one record to the next, in units of 8 bytes */
+	uint8_t sm_key[8];  /**< unaligned */
+	__be16 attr_offset; /**< between records, in units of 8 bytes */
 	__be16 reserved;
 	__be64 comp_mask;
 	uint8_t data[UMAD_LEN_SA_DATA];
@@ -113,21 +113,21 @@ enum {
 	UMAD_SA_SELECTOR_GREATER_THAN = 0,
 	UMAD_SA_SELECTOR_LESS_THAN = 1,
 	UMAD_SA_SELECTOR_EXACTLY = 2,
-	UMAD_SA_SELECTOR_LARGEST_AVAIL = 3, /**< of a rate or an MTU */
-	UMAD_SA_SELECTOR_SMALLEST_AVAIL = 3 /**< of a packet lifetime */
+	UMAD_SA_SELECTOR_LARGEST_AVAIL = 3, /**< rate, MTU */
+	UMAD_SA_SELECTOR_SMALLEST_AVAIL = 3 /**< packet lifetime */
 };
 
 #define UMAD_SA_SELECTOR_SHIFT         6
 #define UMAD_SA_RATE_MTU_PKT_LIFE_MASK 0x3f
 #define UMAD_SA_SELECTOR_MASK          0x3
 
-/** The value in a byte that holds selector and value. */
+/** Returns the value without its selector. */
 static inline uint8_t umad_sa_get_rate_mtu_or_life(uint8_t rate_mtu_or_life)
 {
 	return rate_mtu_or_life & UMAD_SA_RATE_MTU_PKT_LIFE_MASK;
 }
 
-/** The byte that holds a selector and a value. */
+/** Combines a selector and a value. */
 static inline uint8_t umad_sa_set_rate_mtu_or_life(uint8_t selector, uint8_t rate_mtu_or_life)
 {
 	return (uint8_t)((selector & UMAD_SA_SELECTOR_MASK) << UMAD_SA_SELECTOR_SHIFT |

@@ -54,7 +54,7 @@ struct umad_sa_mcmember_record {
 	uint8_t portgid[16];
 	__be32 qkey;
 	__be16 mlid;
-	uint8_t mtu; /**< selector and value, as rate and pkt_life; see umad_sa.h */
+	uint8_t mtu; /**< with selector, as are rate and pkt_life; see umad_sa.h */
 	uint8_t tclass;
 	__be16 pkey;
 	uint8_t rate;
@@ -66,8 +66,7 @@ struct umad_sa_mcmember_record {
 	uint8_t pad[4];
 };
 
-/** Stores the parts of sl_flow_hop: SL (4 bits), flow label (20), hop limit (8). Pointers may
- * be NULL. */
+/** Splits into SL (4 bits), flow label (20) and hop limit (8). Pointers may be NULL. */
 static inline void umad_sa_mcm_get_sl_flow_hop(__be32 sl_flow_hop, uint8_t *const p_sl,
 					       uint32_t *const p_flow_lbl, uint8_t *const p_hop)
 {
@@ -81,14 +80,13 @@ static inline void umad_sa_mcm_get_sl_flow_hop(__be32 sl_flow_hop, uint8_t *cons
 		*p_hop = (uint8_t)host;
 }
 
-/** Returns the sl_flow_hop that has these parts. */
 static inline __be32 umad_sa_mcm_set_sl_flow_hop(uint8_t sl, uint32_t flow_label,
 						 uint8_t hop_limit)
 {
 	return htonl((uint32_t)sl << 28 | (flow_label & 0xfffff) << 8 | hop_limit);
 }
 
-/** Stores the parts of scope_state: scope (upper 4 bits), JoinState. Pointers may be NULL. */
+/** Splits into scope (upper 4 bits) and JoinState. Pointers may be NULL. */
 static inline void umad_sa_mcm_get_scope_state(const uint8_t scope_state,
 					       uint8_t *const p_scope, uint8_t *const p_state)
 {
@@ -98,20 +96,19 @@ static inline void umad_sa_mcm_get_scope_state(const uint8_t scope_state,
 		*p_state = scope_state & 0xf;
 }
 
-/** Returns the scope_state that has these parts. */
 static inline uint8_t umad_sa_mcm_set_scope_state(const uint8_t scope, const uint8_t state)
 {
 	return (uint8_t)(scope << 4 | (state & 0xf));
 }
 
-/** Sets the JoinState of a record, and does not change its scope. */
+/** Sets JoinState, keeping the scope. */
 static inline void umad_sa_mcm_set_join_state(struct umad_sa_mcmember_record *p_mc_rec,
 					      const uint8_t state)
 {
 	p_mc_rec->scope_state = (uint8_t)((p_mc_rec->scope_state & 0xf0) | (state & 0xf));
 }
 
-/** Returns ProxyJoin of a record, 0 or 1. */
+/** Returns 0 or 1. */
 static inline int umad_sa_mcm_get_proxy_join(struct umad_sa_mcmember_record *p_mc_rec)
 {
 	return p_mc_rec->proxy_join >> 7;

@@ -10,8 +10,7 @@
 extern "C" {
 #endif
 
-/** The direction bit in the status of a directed-route SMP, in host order: set on the way
- * back. */
+/** In the status of a directed-route SMP, host order: set on the way back. */
 enum {
 	UMAD_SMP_DIRECTION = 0x8000
 };
@@ -80,11 +79,11 @@ struct umad_smp {
 	__be16 resv;
 	__be32 attr_mod;
 	__be64 mkey;
-	__be16 dr_slid; /**< 0xffff: the directed route begins at the sender */
-	__be16 dr_dlid; /**< 0xffff: it ends at the destination */
+	__be16 dr_slid; /**< 0xffff: route begins at the sender */
+	__be16 dr_dlid; /**< 0xffff: route ends at the destination */
 	uint8_t reserved[28];
 	uint8_t data[UMAD_LEN_SMP_DATA];
-	uint8_t initial_path[UMAD_SMP_MAX_HOPS]; /**< egress ports; entry 0 is not used */
+	uint8_t initial_path[UMAD_SMP_MAX_HOPS]; /**< egress ports; entry 0 is unused */
 	uint8_t return_path[UMAD_SMP_MAX_HOPS];
 };
 

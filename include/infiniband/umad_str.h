@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/**
- * umad_str.h - names for the numbers in a MAD's header.
- *
- * All return a constant text, also for numbers that have no name.
- *
- * Memory. The program frees no text.
- *
- * Threads. Any number of threads may call these functions at once.
- */
+/** umad_str.h - names for the numbers in a MAD header, as constant texts, never NULL. */
 #ifndef INFINIBAND_UMAD_STR_H
 #define INFINIBAND_UMAD_STR_H
 
@@ -20,16 +12,16 @@ extern "C" {
 
 const char *umad_class_str(uint8_t mgmt_class);
 
-/** The SA has methods of its own. The response bit is a part of the method. */
+/** The method includes the response bit; the SA (class 3) has its own methods. */
 const char *umad_method_str(uint8_t mgmt_class, uint8_t method);
 
-/** Attributes of SMPs, SA and CM MADs, and those that all classes share. */
+/** Knows the common attributes and those of SMPs, SA and CM. */
 const char *umad_attribute_str(uint8_t mgmt_class, __be16 attr_id);
 
-/** The part of status that all classes share (IBA 13.4.7): the lower byte. */
+/** The lower byte, common to all classes (IBA 13.4.7). */
 const char *umad_common_mad_status_str(__be16 status);
 
-/** The SA's own part (IBA 15.2.3): the upper byte. */
+/** The upper byte, of the SA (IBA 15.2.3). */
 const char *umad_sa_mad_status_str(__be16 status);
 
 #ifdef __cplusplus

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/**
- * umad_types.h - structures of all management classes (IBA 13.4): the common MAD header, the
- * RMPP header, ClassPortInfo, and the shapes of packets. Structures have the layout of the
- * wire.
- */
+/** umad_types.h - wire layouts for all management classes (IBA 13.4). */
 #ifndef INFINIBAND_UMAD_TYPES_H
 #define INFINIBAND_UMAD_TYPES_H
 
@@ -59,7 +55,7 @@ enum {
 	UMAD_STATUS_BUSY = 0x0001,
 	UMAD_STATUS_REDIRECT = 0x0002,
 
-	/* bits 2 to 4 are one number */
+	/* one number in bits 2 to 4 */
 	UMAD_STATUS_BAD_VERSION = 0x0004,
 	UMAD_STATUS_METHOD_NOT_SUPPORTED = 0x0008,
 	UMAD_STATUS_ATTR_NOT_SUPPORTED = 0x000c,
@@ -83,7 +79,6 @@ enum {
 	UMAD_RMPP_FLAG_ACTIVE = 1 << 0
 };
 
-/** Bytes of data in each shape of packet. */
 enum {
 	UMAD_LEN_DATA = 232,
 	UMAD_LEN_RMPP_DATA = 220,
@@ -91,7 +86,6 @@ enum {
 	UMAD_LEN_VENDOR_DATA = 216
 };
 
-/** The OUI of OpenIB (OpenFabrics), 00-14-05. */
 enum {
 	UMAD_OPENIB_OUI = 0x001405
 };
@@ -145,11 +139,11 @@ struct umad_vendor_packet {
 	struct umad_hdr mad_hdr;
 	struct umad_rmpp_hdr rmpp_hdr;
 	uint8_t reserved;
-	uint8_t oui[3]; /**< most significant byte first */
+	uint8_t oui[3]; /**< most significant first */
 	uint8_t data[UMAD_LEN_VENDOR_DATA];
 };
 
-/** ClassPortInfo:RespTimeValue's bits in cap_mask2_resp_time, in host order. */
+/** RespTimeValue in cap_mask2_resp_time. */
 enum {
 	UMAD_CLASS_RESP_TIME_MASK = 0x1f
 };
@@ -164,7 +158,7 @@ struct umad_class_port_info {
 		uint8_t redir_gid[16];
 		union umad_gid redirgid;
 	};
-	__be32 redir_tc_sl_fl; /**< traffic class, SL, flow label: 8, 4, 20 bits */
+	__be32 redir_tc_sl_fl; /**< 8, 4 and 20 bits */
 	__be16 redir_lid;
 	__be16 redir_pkey;
 	__be32 redir_qp;
@@ -176,17 +170,17 @@ struct umad_class_port_info {
 	__be32 trap_tc_sl_fl;
 	__be16 trap_lid;
 	__be16 trap_pkey;
-	__be32 trap_hl_qp; /**< hop limit, QP: 8, 24 bits */
+	__be32 trap_hl_qp; /**< 8 and 24 bits */
 	__be32 trap_qkey;
 };
 
-/** Returns the 27 bits of CapabilityMask2, in host order. */
+/** Returns CapabilityMask2, 27 bits in host order. */
 static inline uint32_t umad_class_cap_mask2(struct umad_class_port_info *cpi)
 {
 	return ntohl(cpi->cap_mask2_resp_time) >> 5;
 }
 
-/** Returns RespTimeValue: the class responds within 4.096 us * 2^RespTimeValue. */
+/** Returns RespTimeValue: responses take up to 4.096 us * 2^RespTimeValue. */
 static inline uint8_t umad_class_resp_time(struct umad_class_port_info *cpi)
 {
 	return (uint8_t)(ntohl(cpi->cap_mask2_resp_time) & UMAD_CLASS_RESP_TIME_MASK);
