@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Registering agents (IBA 13.4.4: classes; kernel: user_mad, "Creating MAD agents"). */
+/* Registers agents (IBA 13.4.4: classes; kernel: user_mad, "Creating MAD agents"). */
 
 #include "export.h"
 #include "kernel_abi.h"
@@ -20,7 +20,7 @@ static bool is_vendor_range2(int mgmt_class)
 	       mgmt_class <= UMAD_CLASS_VENDOR_RANGE2_END;
 }
 
-/* QP0 sends SMPs, and QP1 sends all other MADs (IBA 13.5.1). */
+/* SMPs use QP0, other MADs QP1 (IBA 13.5.1). */
 static uint8_t qp_of(int mgmt_class)
 {
 	return mgmt_class != UMAD_CLASS_SUBN_LID_ROUTED &&
@@ -34,13 +34,13 @@ static void set_oui(struct ib_user_mad_reg_req *req, uint32_t oui)
 	req->oui[2] = (uint8_t)oui;
 }
 
-/* The ID of the agent, which must fit the type that callers use. */
+/* Agent ID, checked to fit the type that callers use. */
 static int checked_id(uint32_t id)
 {
 	return id > INT_MAX ? -EIO : (int)id;
 }
 
-/* The agent's id, or the errno. */
+/* Agent ID, or a negative errno. */
 static int register_agent(int fd, struct ib_user_mad_reg_req *req)
 {
 	int err = sys_ioctl(fd, IB_USER_MAD_REGISTER_AGENT, req);
@@ -53,7 +53,7 @@ static int register_agent(int fd, struct ib_user_mad_reg_req *req)
 	return checked_id(req->id);
 }
 
-/* The value of umad_register() and umad_register_oui(): errno alone has the cause. */
+/* Result of umad_register() and umad_register_oui(): only errno has the cause. */
 static int register_for(int fd, struct ib_user_mad_reg_req *req, const long *method_mask)
 {
 	int id;
@@ -103,7 +103,7 @@ EXPORT int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version, u
 	return register_for(portid, &req, method_mask);
 }
 
-/* The first ioctl, for kernels before 3.18, with the arguments of the second one. */
+/* The first ioctl, for kernels before 3.18. */
 static int register_without_flags(int fd, const struct umad_reg_attr *attr)
 {
 	struct ib_user_mad_reg_req req = {
@@ -114,7 +114,7 @@ static int register_without_flags(int fd, const struct umad_reg_attr *attr)
 	};
 	size_t bit;
 
-	/* the kernel reads this mask as longs, whatever their size and byte order */
+	/* the kernel reads longs, of any size and byte order */
 	for (bit = 0; bit < 128; bit++)
 		if (attr->method_mask[bit / 64] >> bit % 64 & 1)
 			req.method_mask[bit / (8 * sizeof(long))] |=
@@ -123,7 +123,7 @@ static int register_without_flags(int fd, const struct umad_reg_attr *attr)
 	return register_agent(fd, &req);
 }
 
-/* The agent's id, or the errno; attr->flags become those that the kernel knows. */
+/* Agent ID, or a negative errno; attr->flags becomes what the kernel knows. */
 static int register_with_flags(int fd, struct umad_reg_attr *attr)
 {
 	struct ib_user_mad_reg_req2 req = {
@@ -138,7 +138,7 @@ static int register_with_flags(int fd, struct umad_reg_attr *attr)
 	int err = sys_ioctl(fd, IB_USER_MAD_REGISTER_AGENT2, &req);
 
 	if (err >= 0) {
-		/* this ioctl enables the P_Key index, too, if it was not enabled */
+		/* also enables the P_Key index */
 		packet_set_layout(true);
 		return checked_id(req.id);
 	}

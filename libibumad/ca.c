@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* One device and its ports, attribute by attribute. */
+/* Reads a device and its ports. */
 
 #include "export.h"
 #include "log.h"
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A port's P_Key table has up to 2^16 entries, whose indices are 16 bits (IBA 10.9.1). */
+/* P_Key indices have 16 bits (IBA 10.9.1). */
 #define PKEYS_MAX 65535
 
 /*
- * A missing P_Key is the end of the table, unless the table was removed meanwhile (and perhaps
- * created again). Returns -ENOENT for the end, 0 and the P_Key if it exists now, -ENODEV if the
- * port was removed, or another negative errno.
+ * A missing P_Key ends the table, unless the table was removed (and perhaps created again).
+ * Returns -ENOENT at the end, 0 if the P_Key exists now, -ENODEV if the port was removed, or
+ * another errno.
  */
 static int confirm_end(const char *port_path, const char *name, unsigned *pkey)
 {
@@ -29,9 +29,8 @@ static int confirm_end(const char *port_path, const char *name, unsigned *pkey)
 }
 
 /*
- * A port without P_Keys deserves a warning, unless it was removed meanwhile: then it has no
- * GIDs, either. Returns -ENOENT if the port exists, -ENODEV if it was removed, or another
- * negative errno.
+ * Warns about a port without P_Keys unless it was removed, in which case it has no GIDs either.
+ * Returns -ENOENT if the port exists, -ENODEV if it was removed, or another negative errno.
  */
 static int confirm_absence(const char *port_path)
 {
@@ -44,7 +43,7 @@ static int confirm_absence(const char *port_path)
 	return -ENOENT;
 }
 
-/* Reads the P_Keys of the port: pkeys/0, pkeys/1, and so on, until one is missing. */
+/* Reads pkeys/0, pkeys/1, ... until one is missing. */
 static int read_pkeys(const char *port_path, struct umad_port *port)
 {
 	unsigned pkey, count = 0, room = 0;
@@ -83,7 +82,7 @@ static int read_pkeys(const char *port_path, struct umad_port *port)
 	return err == -ENOENT ? confirm_absence(port_path) : err;
 }
 
-/* The text of an attribute, or `otherwise` if the device lacks it. Fails only on a shortage. */
+/* An attribute, or `otherwise` if the device lacks it. Fails only on a shortage. */
 static int read_optional(const char *path, const char *name, char *text, size_t size,
 			 const char *otherwise)
 {
@@ -94,14 +93,14 @@ static int read_optional(const char *path, const char *name, char *text, size_t 
 	return sysfs_shortage(length) ? length : 0;
 }
 
-/* Tells which attribute cannot be read. Returns the error. */
+/* Logs which attribute cannot be read. Returns the error. */
 static int unreadable(const char *path, const char *name, int err)
 {
 	log_info("%s/%s cannot be read: %s", path, name, strerror(-err));
 	return err;
 }
 
-/* Reads a port, except its P_Keys. */
+/* Reads a port without its P_Keys. */
 static int read_attributes(const char *ca_name, int portnum, struct umad_port *port)
 {
 	const struct {
@@ -128,7 +127,7 @@ static int read_attributes(const char *ca_name, int portnum, struct umad_port *p
 		if (err)
 			return unreadable(path, numbers[i].name, err);
 	}
-	/* the kernel has no rate while a cage is empty */
+	/* no rate while a cage is empty */
 	err = sysfs_read_uint(path, SYS_PORT_RATE, &port->rate);
 	if (sysfs_shortage(err))
 		return err;
@@ -199,7 +198,7 @@ int port_digest(const char *ca_name, int portnum, uint64_t *digest)
 	if (err)
 		return err;
 	pkeys = port.pkeys;
-	port.pkeys = NULL; /* an address is no value of the port */
+	port.pkeys = NULL; /* pointers are not values of the port */
 	*digest = fnv1a(0xcbf29ce484222325, &port, sizeof(port));
 	*digest = fnv1a(*digest, pkeys, port.pkeys_size * sizeof(*pkeys)) | 1;
 	free(pkeys);
@@ -236,7 +235,7 @@ int ca_check(const char *ca_name)
 		if (err)
 			return err;
 		node_port_path(path, ca_name, i);
-		/* a rate of 0 may be a rate that cannot be read */
+		/* 0 may mean that the rate cannot be read */
 		err = port.rate ? 0 : sysfs_read_uint(path, SYS_PORT_RATE, &port.rate);
 		if (err)
 			return unreadable(path, SYS_PORT_RATE, err);

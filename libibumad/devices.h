@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Devices, the choice of a port, and the umad and issm devices of a port. */
+/* Devices, the choice of a port, and a port's umad and issm devices. */
 #ifndef LIBIBUMAD_DEVICES_H
 #define LIBIBUMAD_DEVICES_H
 
@@ -12,9 +12,8 @@
 typedef char ca_name_t[UMAD_CA_NAME_LEN];
 
 /*
- * Lists the names below SYS_INFINIBAND in the order of the directory. Some may be other devices
- * than InfiniBand devices: see node_type(). Returns their number, and an array that the caller
- * frees; or a negative errno.
+ * Lists the names in SYS_INFINIBAND, in directory order, including devices other than
+ * InfiniBand (see node_type()). Returns their number and an array to free, or a negative errno.
  */
 int devices_list(ca_name_t **names);
 
@@ -24,25 +23,23 @@ int devices_sorted(ca_name_t **names);
 /* --- ca.c ------------------------------------------------------------------------- */
 
 /*
- * Reads the values of a port that umad_get_port() has. Stores a digest of them, which is never
- * 0: different values have the same digest with a probability of 2^-63. Returns 0 or the error
- * of reading sysfs.
+ * Stores a digest, never 0, of what umad_get_port() reads. Different values collide with a
+ * probability of 2^-63. Returns 0 or a negative errno.
  */
 int port_digest(const char *ca_name, int portnum, uint64_t *digest);
 
 /*
- * Reads what umad_get_port() reads, except the P_Keys, of which the first one must exist.
- * Returns 0 or the error of reading sysfs.
+ * Reads what umad_get_port() reads, but only the first P_Key, which must exist. Returns 0 or a
+ * negative errno.
  */
 int port_check(const char *ca_name, int portnum, umad_port_t *port);
 
 /*
- * 0 if umad_get_ca() can read the device, and each rate can be read. -EOVERFLOW if this is so,
- * except that umad_get_ca() cannot hold the ports. Or the error.
+ * Returns 0 if umad_get_ca() and each rate can be read, -EOVERFLOW if only the number of ports
+ * is too high for umad_get_ca(), or another negative errno.
  */
 int ca_check(const char *ca_name);
 
-/* Whether the text of link_layer is InfiniBand's. */
 bool is_infiniband(const char *link_layer);
 
 /* --- select.c: the port, if the caller does not name it --------------------------- */
@@ -53,23 +50,21 @@ struct port_choice {
 };
 
 /*
- * Chooses a port for ca_name (or NULL) and portnum (or 0), as umad_open_port() describes. With
- * smi_only, the port has subnet management enabled. If the caller gives a name and a number,
- * sysfs is not read. Returns 0; -ENODEV if no port is usable; -EINVAL for a negative number;
- * -ENOMEM; or the error of reading sysfs.
+ * Chooses a port as umad_open_port() does; with smi_only, never one with IsSMDisabled. Does not
+ * read sysfs if the caller gives name and number. Returns 0, -ENODEV (none usable), -EINVAL
+ * (portnum is negative), -ENOMEM or an error of sysfs.
  */
 int select_port(const char *ca_name, int portnum, bool smi_only, struct port_choice *choice);
 
 /*
- * Chooses a device: the default device for NULL. If the caller gives a name, sysfs is not read.
- * Returns 0; -ENODEV if no device is usable, or for a name that no device can have; -ENOMEM; or
- * the error of reading sysfs.
+ * Chooses a device; NULL: the default. Does not read sysfs for a name. Returns 0, -ENODEV (none
+ * usable, or not a name), -ENOMEM or an error of sysfs.
  */
 int select_ca(const char *ca_name, struct port_choice *choice);
 
 /*
- * Logs the ports that select_port() or select_ca() could choose, and its result: "err", or
- * "choice". Nothing if the caller named the port, or such messages are not wanted.
+ * Logs the candidates and the result ("err" or "choice"), if the library chose and messages are
+ * wanted.
  */
 void choice_log(const char *ca_name, int portnum, int err, const struct port_choice *choice);
 
@@ -80,23 +75,22 @@ enum cdev_kind {
 	CDEV_ISSM
 };
 
-/* The size of a buffer for the name of a device, such as "umad0". */
+/* Buffer size for a name such as "umad0". */
 #define CDEV_NAME_LEN 32
 
 /*
- * Finds the device of a port. If it is missing, asks the kernel to load ib_umad. Returns 0 and
- * the path below /dev; -EINVAL if the port has no device; -ENODEV if there is no such CA; or
- * the error of reading sysfs.
+ * Finds a port's device below /dev, loading ib_umad if necessary. Returns 0, -EINVAL if the
+ * port has none, -ENODEV if there is no such CA, or an error of sysfs.
  */
 int cdev_find(enum cdev_kind kind, const struct port_choice *port, char path[SYSFS_PATH_MAX]);
 
-/* Whether a name is "umad" or "issm" and a number. */
+/* Whether a name is "umad" or "issm" with a number. */
 bool cdev_name_is(enum cdev_kind kind, const char *name);
 
-/* Reads the port of the device from sysfs. Returns 0 or a negative errno, such as -EIO. */
+/* Reads a device's port. Returns 0 or a negative errno. */
 int cdev_owner(const char *name, struct port_choice *port);
 
-/* The version of the kernel's user_mad ABI, or a negative errno, such as -ENOENT. */
+/* Returns the kernel's user_mad ABI version, or a negative errno. */
 int cdev_abi_version(void);
 
 #endif

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-/* The least that a receiver must have room for: one MAD (IBA 13.4.2). */
+/* The smallest receive buffer: one MAD (IBA 13.4.2). */
 #define MAD_SIZE 256
 
 static int64_t clock_ns(void)
@@ -25,7 +25,7 @@ static int64_t clock_ns(void)
 	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Milliseconds until then, begun ones counted whole; 0 when it is over. */
+/* Milliseconds left, rounded up; 0 when it is over. */
 static int remaining_ms(int64_t deadline)
 {
 	int64_t ns = deadline - clock_ns();
@@ -33,7 +33,7 @@ static int remaining_ms(int64_t deadline)
 	return ns > 0 ? (int)((ns + 999999) / 1000000) : 0;
 }
 
-/* What umad_poll() returns, errno set, for the result of sys_poll(). */
+/* Converts the result of sys_poll() to that of umad_poll(). */
 static int poll_result(int revents)
 {
 	if (revents > 0 && revents & POLLIN)
@@ -47,7 +47,7 @@ static int poll_result(int revents)
 
 EXPORT int umad_poll(int portid, int timeout_ms)
 {
-	/* poll(2) takes no notice of a negative descriptor, and would wait for nothing */
+	/* poll(2) ignores negative descriptors and would wait */
 	if (portid < 0)
 		return fail_errno(-EINVAL);
 	return poll_result(sys_poll(portid, timeout_ms));
@@ -65,7 +65,6 @@ EXPORT int umad_poll_with(int portid, int fd, int timeout_ms)
 	return poll_result(revents);
 }
 
-/* Calls the packet hook. */
 static void call_packet_hook(enum umad_packet_direction direction, int fd,
 			     const struct ib_user_mad *umad, int length, int64_t time)
 {
@@ -82,7 +81,7 @@ static void call_packet_hook(enum umad_packet_direction direction, int fd,
 	packet_report(&packet);
 }
 
-/* What umad_send() returns, errno set, for the result of sys_write(). */
+/* Converts the result of sys_write() to that of umad_send(). */
 static int write_result(ssize_t written, size_t size)
 {
 	if (written >= 0)
@@ -90,7 +89,7 @@ static int write_result(ssize_t written, size_t size)
 	return written == -EBADF ? fail_errno(-EINVAL) : fail_io((int)written);
 }
 
-/* umad_send() with a packet hook, messages of level 2 or a probe: a copy has what was sent. */
+/* umad_send() with a hook, debug messages or a probe, which see a copy. */
 static int write_and_trace(int fd, const struct ib_user_mad *mad, size_t size, int length)
 {
 	union {
@@ -98,7 +97,7 @@ static int write_and_trace(int fd, const struct ib_user_mad *mad, size_t size, i
 		uint8_t bytes[sizeof(struct ib_user_mad) + MAD_SIZE];
 	} small;
 	struct ib_user_mad *copy = size <= sizeof(small) ? &small.umad : malloc(size);
-	/* a response may be received before the write returns */
+	/* the response may be received before the write returns */
 	int64_t time = packet_time();
 	uint32_t agent = mad->agent_id;
 	uint16_t lid = be16toh(mad->addr.lid);
@@ -124,9 +123,8 @@ static int write_and_trace(int fd, const struct ib_user_mad *mad, size_t size, i
 }
 
 /*
- * The caller may free or change the message as soon as the kernel has it: another thread may
- * receive the response, and end the transaction, before the write returns here. So nothing is
- * read from the message after the write.
+ * Reads nothing from the message after the write: another thread may receive the response
+ * before the write returns, and the caller may then free or change the message.
  */
 EXPORT int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 		     int retries)
@@ -145,7 +143,7 @@ EXPORT int umad_send(int portid, int agentid, void *umad, int length, int timeou
 	return write_result(sys_write(portid, mad, size), size);
 }
 
-/* Reads one message: returns what umad_recv() returns with timeout 0, errno set. */
+/* Receives without waiting, as umad_recv() with timeout 0. */
 static int read_message(int fd, struct ib_user_mad *umad, int *length)
 {
 	size_t header = packet_header_size(), room = header + (size_t)*length;
@@ -156,7 +154,7 @@ static int read_message(int fd, struct ib_user_mad *umad, int *length)
 	if (got == -EBADF)
 		return fail_errno(-EINVAL);
 	if (got == -ENOSPC && umad->length > room && umad->length - header <= INT_MAX) {
-		/* the kernel has stored the length in the header */
+		/* the kernel stores the length in the header */
 		*length = (int)(umad->length - header);
 		return fail_errno(-ENOSPC);
 	}
@@ -182,7 +180,7 @@ static int wait_and_read_message(int fd, struct ib_user_mad *umad, int *length, 
 
 	if (timeout_ms > 0)
 		deadline = clock_ns() + timeout_ms * INT64_C(1000000);
-	/* again and again: another thread may be quicker to take what poll announced */
+	/* another thread may take what poll announced */
 	do {
 		result = poll_result(sys_poll(fd, left));
 		if (!result)

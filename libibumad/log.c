@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Messages and dumps; the log hook and the packet hook. */
+/* Messages and dumps; the log and packet hooks. */
 
 #include "log.h"
 #include "export.h"
@@ -15,15 +15,15 @@
 
 /* --- hooks ------------------------------------------------------------------------ */
 
-/* A function of any type, and the argument that belongs to it. */
+/* A function of any type and its argument. */
 struct hook {
 	void (*function)(void);
 	void *user;
 };
 
 /*
- * Guards the hooks, each with its argument. No thread holds the lock while it calls a hook, so
- * that a function may be called once more in another thread while it is replaced.
+ * Guards the hooks with their arguments. Not held during a call, so a replaced function may be
+ * called once more by another thread.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -37,7 +37,7 @@ static void hooks_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A fork waits for the lock, because the child has no other thread that could release it. */
+/* Held across fork(), since only the forking thread could release it in the child. */
 static void watch_forks(void)
 {
 	pthread_atfork(hooks_lock, hooks_unlock, hooks_unlock);
@@ -136,7 +136,7 @@ void log_message(enum umad_log_level level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* a name with a line feed must not make two lines */
+	/* a line feed in a name must not make two lines */
 	for (at = text; *at; at++)
 		if ((unsigned char)*at < ' ')
 			*at = '?';

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Hot-plug, and changes of ports. A uevent has the name of a umad device. Only sysfs tells
- * which port the device belongs to, and only until the device is removed. So the monitor keeps
- * a list of the present devices. The kernel sends no uevent when a port changes: if the program
- * wants these events, the monitor reads the ports again at an interval.
+ * Hot-plug, and changes of ports. A uevent names a umad device, but only sysfs knows its port,
+ * and only until the device is removed, so the monitor keeps a list of what is present. The
+ * kernel sends no uevent when a port changes: watched ports are read again at an interval.
  */
 
 #include "devices.h"
@@ -25,10 +24,10 @@ _Static_assert(sizeof(((struct umad_event *)NULL)->node) == CDEV_NAME_LEN,
 
 struct entry {
 	struct umad_event event;
-	uint64_t values; /* of a present port, if ports are watched: see read_values() */
+	uint64_t values; /* digest of read_values(), if ports are watched */
 };
 
-/* Events to hand out; or the present devices and ports, as ADDED events. */
+/* Events to hand out, or what is present, as ADDED events. */
 struct event_list {
 	struct entry *entries;
 	size_t count, room;
@@ -37,10 +36,10 @@ struct event_list {
 struct umad_monitor {
 	struct nl_sock *sock;
 	int timer; /* a timerfd; -1 if ports are not watched */
-	int epoll; /* the program's descriptor: readable if the socket or the timer is */
+	int epoll; /* an epoll of socket and timer, for the program */
 	struct event_list present;
-	size_t settled; /* the number of first entries of present that are older than all queued
-			   uevents */
+	size_t settled; /* the first entries of present that are older than all queued uevents
+			 */
 	struct event_list pending;
 	size_t taken; /* of pending */
 	bool lost;    /* an event was lost */
@@ -81,13 +80,13 @@ static struct umad_event port_event(const struct port_choice *owner, const char 
 	return event;
 }
 
-/* Port 0 of a switch has a umad device, too. */
+/* A switch's port 0 has a umad device, too. */
 static bool is_port(const struct umad_event *event)
 {
 	return event->type == UMAD_EVENT_PORT_ADDED;
 }
 
-/* Reads port_digest(); 0 for a device, and for a port that is being added or removed. */
+/* Reads port_digest(); 0 for a device, or a port that is being added or removed. */
 static int read_values(const struct umad_event *event, uint64_t *values)
 {
 	int err = 0;
@@ -98,7 +97,7 @@ static int read_values(const struct umad_event *event, uint64_t *values)
 	return sysfs_shortage(err) ? err : 0;
 }
 
-/* Whether an interval is over. The descriptor is readable from then until this call. */
+/* Whether an interval is over. Makes the descriptor unreadable until the next one. */
 static bool read_timer(const struct umad_monitor *monitor)
 {
 	uint64_t intervals;
@@ -106,7 +105,7 @@ static bool read_timer(const struct umad_monitor *monitor)
 	return monitor->timer >= 0 && read(monitor->timer, &intervals, sizeof(intervals)) > 0;
 }
 
-/* If an interval is over, adds an event for each port that changed. -EAGAIN if none did. */
+/* Adds events for changed ports if an interval is over. -EAGAIN if none changed. */
 static int read_changed_ports(struct umad_monitor *monitor)
 {
 	uint64_t values;
@@ -129,7 +128,7 @@ static int read_changed_ports(struct umad_monitor *monitor)
 	return err ? err : monitor->pending.count ? 0 : -EAGAIN;
 }
 
-/* Adds a device or port to the list. If it is new, adds an event. */
+/* Adds an entry to the list, with an event if it is new. */
 static int add_present(struct umad_monitor *monitor, const struct umad_event *event)
 {
 	uint64_t values = 0;
@@ -147,13 +146,12 @@ static int add_present(struct umad_monitor *monitor, const struct umad_event *ev
 }
 
 /*
- * A "remove" or "move" uevent is about a name that the monitor read while uevents were queued.
- * sysfs may have had a later owner of the name than the owner in the uevent, and a list that
- * the caller read meanwhile may have the earlier owner: the caller must list the devices again.
+ * A "remove" or "move" of a name that was read while uevents were queued: sysfs or the caller
+ * may have seen another owner of the name, so the caller must list the devices again.
  */
 #define AMBIGUOUS (-ESTALE)
 
-/* Removes an entry of the list, and adds an event. */
+/* Removes an entry from the list, with an event. */
 static int remove_present(struct umad_monitor *monitor, size_t i)
 {
 	struct event_list *present = &monitor->present;
@@ -171,19 +169,16 @@ static int remove_present(struct umad_monitor *monitor, size_t i)
 }
 
 /*
- * The device of an "add" uevent was removed before the uevent was read. The caller may have
- * seen the device in a list meanwhile, and the monitor does not know the device when its
- * "remove" uevent comes: the caller must list the devices again.
+ * A device was removed before its "add" was read. The caller may have listed it, and its
+ * "remove" will name a device that the monitor does not know, so the caller must list the
+ * devices again.
  */
 static bool is_gone(int err)
 {
 	return err == -ENOENT || err == -ENODEV;
 }
 
-/*
- * Adds a umad device. Fails if sysfs does not have its port; is_gone() recognizes a removed
- * device.
- */
+/* Adds a umad device. Fails if sysfs lacks its port; is_gone() recognizes a removed device. */
 static int add_node(const char *node, struct umad_monitor *monitor)
 {
 	struct umad_event event;
@@ -193,7 +188,7 @@ static int add_node(const char *node, struct umad_monitor *monitor)
 	if (!cdev_name_is(CDEV_UMAD, node))
 		return 0;
 	err = cdev_owner(node, &owner);
-	if (err == -EIO) /* the kernel does not write such a name: it is no umad device */
+	if (err == -EIO) /* not a umad device's name */
 		return 0;
 	if (err)
 		return err;
@@ -211,9 +206,7 @@ static int remove_node(struct umad_monitor *monitor, const char *node)
 	return 0;
 }
 
-/*
- * Adds a device. Fails if sysfs does not have its type; is_gone() recognizes a removed device.
- */
+/* Adds a device. Fails if sysfs lacks its type; is_gone() recognizes a removed device. */
 static int add_ca(const char *ca_name, struct umad_monitor *monitor)
 {
 	struct umad_event event;
@@ -229,7 +222,7 @@ static int add_ca(const char *ca_name, struct umad_monitor *monitor)
 	return add_present(monitor, &event);
 }
 
-/* For sys_list(): a device that is removed while the list is read does not end the list. */
+/* For sys_list(): devices that disappear meanwhile do not end the list. */
 
 static int list_node(const char *node, void *arg)
 {
@@ -245,7 +238,7 @@ static int list_ca(const char *ca_name, void *arg)
 	return is_gone(err) ? 0 : err;
 }
 
-/* The ports first: a program gets the events of ports before the event of their device. */
+/* Ports first, so that their events precede the device's. */
 static int remove_ca(struct umad_monitor *monitor, const char *ca_name)
 {
 	const struct entry *entries = monitor->present.entries;
@@ -261,7 +254,7 @@ static int remove_ca(struct umad_monitor *monitor, const char *ca_name)
 	return err;
 }
 
-/* Reads the present devices from sysfs, without events. */
+/* Reads what is present from sysfs, without events. */
 static int list_present(struct umad_monitor *monitor)
 {
 	int err;
@@ -276,8 +269,8 @@ static int list_present(struct umad_monitor *monitor)
 }
 
 /*
- * Drops the queued uevents. They are older than the state that sysfs has now, and until the
- * queue is empty the kernel drops new uevents without an error (NETLINK_S_CONGESTED).
+ * Drops the queued uevents, which are older than sysfs. Until the queue is empty, the kernel
+ * drops new ones without an error (NETLINK_S_CONGESTED).
  */
 static int drop_uevents(struct umad_monitor *monitor)
 {
@@ -295,11 +288,11 @@ static int drop_uevents(struct umad_monitor *monitor)
 	}
 }
 
-/* The texts of a uevent that matter; NULL if one is missing. */
+/* The texts of a uevent, or NULL. */
 struct uevent {
 	const char *action;
 	const char *subsystem;
-	const char *name; /* the name of the device: the end of its path */
+	const char *name; /* the device: last component of the path */
 	const char *old_name;
 	bool synthetic;
 };
@@ -311,7 +304,7 @@ static const char *last_component(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Parses a message whose last byte is NUL. */
+/* Parses a NUL-terminated message. */
 static struct uevent parse_uevent(const char *text, size_t length)
 {
 	struct uevent uevent = {0};
@@ -346,7 +339,7 @@ static int handle_ca_uevent(struct umad_monitor *monitor, const struct uevent *u
 		err = add_ca(uevent->name, monitor);
 	if (err)
 		return err;
-	/* the umad devices of a renamed device do not change */
+	/* umad devices keep their names */
 	err = sys_list(SYS_INFINIBAND_MAD, list_node, monitor);
 	return err == -ENOENT ? 0 : err;
 }
@@ -355,7 +348,7 @@ static int handle_uevent(struct umad_monitor *monitor, const struct uevent *ueve
 {
 	int err = 0;
 
-	/* a program can make the kernel send a uevent about a device that does not change */
+	/* programs can trigger uevents about devices that do not change */
 	if (!uevent->action || !uevent->subsystem || !uevent->name || uevent->synthetic)
 		return 0;
 	if (!strcmp(uevent->subsystem, "infiniband"))
@@ -370,7 +363,7 @@ static int handle_uevent(struct umad_monitor *monitor, const struct uevent *ueve
 	return err;
 }
 
-/* Reads the next uevent, and adds its events, if any. */
+/* Reads a uevent and adds its events, if any. */
 static int receive_uevent(struct umad_monitor *monitor)
 {
 	struct uevent uevent;
@@ -394,7 +387,7 @@ static int add_descriptor(const struct umad_monitor *monitor, int fd)
 	return epoll_ctl(monitor->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-/* Starts the timer, so that the ports are watched from their first reading on. */
+/* Starts the timer, so that ports are watched from their first reading on. */
 static int start_timer(struct umad_monitor *monitor, int interval_ms)
 {
 	struct timespec interval = {.tv_sec = interval_ms / 1000,
@@ -430,7 +423,7 @@ EXPORT int umad_monitor_open(struct umad_monitor **monitor, int watch_interval_m
 	if (!opened)
 		return fail_errno(-ENOMEM);
 	opened->timer = -1;
-	/* the socket is opened before sysfs is read, so that no event is missed */
+	/* before sysfs is read, so that no event is missed */
 	err = uevent_open(&opened->sock);
 	if (err) {
 		free(opened);
@@ -474,7 +467,7 @@ static int next_event(struct umad_monitor *monitor, struct umad_event *event)
 	}
 	if (err && err != -ENOBUFS && err != AMBIGUOUS && !is_gone(err))
 		return err;
-	/* list_present() reads the ports; if it fails, the descriptor does not stay readable */
+	/* if list_present() fails, the descriptor must not stay readable */
 	(void)read_timer(monitor);
 	err = drop_uevents(monitor);
 	if (!err)

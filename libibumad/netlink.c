@@ -16,10 +16,10 @@
 #include <netlink/socket.h>
 #include <rdma/rdma_netlink.h>
 
-/* The multicast group of the kernel's uevents; udev sends its own uevents to another group. */
+/* The kernel's uevents; udev's have another group. */
 #define UEVENT_GROUP_KERNEL 1
 
-/* Names of <rdma/rdma_netlink.h> since Linux 5.3. A build needs headers of Linux 4.18 only. */
+/* From <rdma/rdma_netlink.h> of Linux 5.3; building needs only 4.18. */
 enum {
 	NLDEV_CMD_GET_CHARDEV = 15,
 	NLDEV_ATTR_CHARDEV_TYPE = 69,
@@ -27,7 +27,7 @@ enum {
 	NLDEV_ATTRS
 };
 
-/* The search in a response, and its result. */
+/* What to find in a response, and the result. */
 struct lookup {
 	const char *ca_name;
 	bool found;
@@ -36,7 +36,7 @@ struct lookup {
 	size_t size;
 };
 
-/* A text attribute that is terminated and not empty; NULL otherwise. */
+/* A terminated, non-empty text attribute, or NULL. */
 static const char *text_of(struct nlattr *attr)
 {
 	const char *text;
@@ -49,7 +49,7 @@ static const char *text_of(struct nlattr *attr)
 	return length > 0 && text[0] && memchr(text, '\0', (size_t)length) ? text : NULL;
 }
 
-/* One device of RDMA_NLDEV_CMD_GET's dump. */
+/* A device in the dump of RDMA_NLDEV_CMD_GET. */
 static int match_dev_index(struct nl_msg *msg, void *arg)
 {
 	struct nlattr *attrs[NLDEV_ATTRS];
@@ -87,8 +87,8 @@ static int store_chardev_name(struct nl_msg *msg, void *arg)
 }
 
 /*
- * Sends a request, and calls handle_message() for each message of the response. The kernel
- * queues the response before sendmsg() returns, so this function does not wait.
+ * Sends a request and passes each message of the response to handle_message(). Never blocks:
+ * the kernel queues the response before sendmsg() returns.
  */
 static int send_request(struct nl_sock *sock, struct nl_msg *msg,
 			nl_recvmsg_msg_cb_t handle_message, struct lookup *lookup)
@@ -130,8 +130,8 @@ static int find_chardev(struct nl_sock *sock, int portnum, struct lookup *lookup
 }
 
 /*
- * The errno of a libnl error. libnl has one number for all errors that it does not know, such
- * as a shortage of descriptors: cause is the errno of the failed call.
+ * The errno of a libnl error. libnl has one number for all errors it does not know, such as a
+ * shortage of descriptors; cause is the errno of the failed call then.
  */
 static int errno_of(int nl_error, int cause)
 {
@@ -149,7 +149,7 @@ static int errno_of(int nl_error, int cause)
 	}
 }
 
-/* A non-blocking socket of a netlink family, and a member of the group unless that is 0. */
+/* A non-blocking netlink socket, in a multicast group unless that is 0. */
 static int connect_to(int protocol, int group, struct nl_sock **sock)
 {
 	int err, cause;
@@ -178,7 +178,7 @@ int netlink_find_umad(const char *ca_name, int portnum, char *name, size_t size)
 	err = connect_to(NETLINK_RDMA, 0, &sock);
 	if (err)
 		return err;
-	/* the requests ask for no acknowledgement; a dump has its own end */
+	/* no acknowledgements requested; a dump has its own end */
 	nl_socket_disable_auto_ack(sock);
 	err = find_dev_index(sock, &lookup);
 	if (!err)
@@ -214,15 +214,12 @@ int uevent_receive(struct nl_sock *sock, char **text)
 		length = nl_recv(sock, &sender, &message, NULL);
 		if (length == -NLE_AGAIN || length == 0)
 			return -EAGAIN;
-		/* the kernel had no memory for a uevent, or libnl none for a buffer */
+		/* no memory in the kernel or libnl */
 		if (length == -NLE_NOMEM)
 			return errno == ENOBUFS ? -ENOBUFS : -ENOMEM;
 		if (length < 0)
 			return -EIO;
-		/*
-		 * any process can send to the socket if it guesses the number: only messages of
-		 * the kernel count
-		 */
+		/* any process may send here; accept messages from the kernel only */
 		if (sender.nl_pid == 0 && message[length - 1] == '\0')
 			break;
 		free(message);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The devices for the SMPs and the GMPs of a port: usually one device sends both. Each plane of
- * a planarized port is a device, under the port GUID of the device that programs see. The
- * latter does not send SMPs (IsSMDisabled).
+ * The devices for a port's SMPs and GMPs, usually one for both. On a planarized port, each
+ * plane is a device with the PortGUID of the device that programs see, which does not send SMPs
+ * (IsSMDisabled).
  */
 
 #include "devices.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How well a port can be used, from the lowest to the highest. */
+/* How usable a port is, worst first. */
 enum use {
 	DISABLED,
 	DOWN,
@@ -25,7 +25,7 @@ struct guid_port {
 	__be64 guid;
 	const char *ca_name;
 	uint32_t portnum;
-	bool smi; /* IsSMDisabled is not set */
+	bool smi; /* not IsSMDisabled */
 	enum use use;
 };
 
@@ -68,8 +68,8 @@ static int add_port(struct port_list *list, const char *ca_name, const umad_port
 }
 
 /*
- * Adds the ports of a device if it can be read as a whole. A device with many ports is added
- * only if this is asked for. Fails on a shortage.
+ * Adds the ports of a device that can be read as a whole; with many ports, only if asked to.
+ * Fails on a shortage.
  */
 static int add_device(struct port_list *list, const char *ca_name, bool many, bool *has_many)
 {
@@ -98,8 +98,8 @@ static int add_device(struct port_list *list, const char *ca_name, bool many, bo
 }
 
 /*
- * Lists the ports by the names of their devices, and by their numbers. Devices with more ports
- * than umad_get_ca() can hold come last: rdma-core does not have them.
+ * Lists ports by device name and number. Devices with more ports than umad_get_ca() supports
+ * come last: rdma-core does not have them.
  */
 static int list_ports(struct port_list *list)
 {
@@ -119,7 +119,7 @@ static int list_ports(struct port_list *list)
 	return err;
 }
 
-/* The last device that has the GUID and sends SMPs, or does not; NULL if there is none. */
+/* The last device with the GUID that does, or does not, send SMPs; or NULL. */
 static const char *find_side(const struct port_list *list, __be64 guid, bool smi)
 {
 	const char *found = NULL;
@@ -131,14 +131,14 @@ static const char *find_side(const struct port_list *list, __be64 guid, bool smi
 	return found;
 }
 
-/* The names of a port's pair, without preferred ports. Returns false if it is in no pair. */
+/* Fills in a pair without preferred ports. False if the port is in no pair. */
 static bool pair_of(const struct port_list *list, const struct guid_port *port,
 		    struct umad_ca_pair *pair)
 {
 	const char *other = find_side(list, port->guid, !port->smi);
 
 	memset(pair, 0, sizeof(*pair));
-	/* of several devices on this side, only one is in the pair */
+	/* only one of several devices on this side is in the pair */
 	if (other && strcmp(find_side(list, port->guid, port->smi), port->ca_name) != 0)
 		return false;
 	strcpy(pair->gsi_name, port->smi && other ? other : port->ca_name);
@@ -179,7 +179,7 @@ EXPORT int umad_get_smi_gsi_pairs(struct umad_ca_pair cas[], size_t max)
 	return (int)count;
 }
 
-/* The best port of a device that has the GUID and the number, or any number for 0; or NULL. */
+/* The best port of a device with the GUID and number (0: any), or NULL. */
 static const struct guid_port *best_port(const struct port_list *list, __be64 guid,
 					 const char *ca_name, uint32_t portnum)
 {
@@ -193,9 +193,9 @@ static const struct guid_port *best_port(const struct port_list *list, __be64 gu
 }
 
 /*
- * Stores the preferred ports of a pair: the port that the caller means, and the best port of
- * the other side. Returns a rank: first, how well both can be used, then how well the first one
- * can. Or -1 if the pair has no such port, or none that can be used as well as `least`.
+ * Stores the preferred ports: the one the caller means and the best on the other side. Returns
+ * a rank by the usability of both, then of the first; -1 if there is no such port as usable as
+ * `least`.
  */
 static int prefer_ports(const struct port_list *list, __be64 guid, const char *meant,
 			uint32_t portnum, enum use least, struct umad_ca_pair *pair)
@@ -217,9 +217,9 @@ static int prefer_ports(const struct port_list *list, __be64 guid, const char *m
 }
 
 /*
- * Whether rdma-core does not know the pair of a port: several ports have its PortGUID, and none
- * of them is for GMPs; or the caller wants a device for SMPs, and the first port of the device
- * has IsSMDisabled. Such a pair is found after the others.
+ * Whether rdma-core does not know a port's pair: several ports have its PortGUID, none for
+ * GMPs; or the caller wants an SMP device and the device's first port has IsSMDisabled. Such
+ * pairs come last.
  */
 static bool is_unknown_to_rdma_core(const struct port_list *list, const struct guid_port *port,
 				    bool enforce_smi)
@@ -237,8 +237,8 @@ static bool is_unknown_to_rdma_core(const struct port_list *list, const struct g
 }
 
 /*
- * Finds the first of the best pairs. Without a name, the caller means the device that sends
- * SMPs, if the pair has one, and its port must not be disabled. Returns 0 or -ENODEV.
+ * Finds the first of the best pairs. Without a name, the caller means the SMP device if there
+ * is one, and its port must not be disabled. Returns 0 or -ENODEV.
  */
 static int find_pair(const struct port_list *list, const char *devname, uint32_t portnum,
 		     bool enforce_smi, struct umad_ca_pair *found)

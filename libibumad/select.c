@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The ranks of ports, from the lowest to the highest. */
+/* Ranks of ports, worst first. */
 enum rank {
 	UNUSABLE,
-	ETHERNET, /* where the caller asks for a port number or for SMPs */
+	ETHERNET, /* if the caller asks for a port number or for SMPs */
 	NOT_DISABLED,
 	LINK_UP,
 	ACTIVE
@@ -17,11 +17,11 @@ enum rank {
 
 /* What the caller asks for. */
 struct criteria {
-	int portnum; /* 0: any */
+	int portnum;
 	bool smi_only;
 };
 
-/* The next two functions return 1 for yes, 0 for no, or a negative errno. */
+/* These two return 1 (yes), 0 (no), or a negative errno. */
 
 static int has_infiniband(const char *port_path)
 {
@@ -33,7 +33,7 @@ static int has_infiniband(const char *port_path)
 	if (sysfs_shortage(length))
 		return length;
 	if (length < 0)
-		return 1; /* old kernels and simulators have no link layer */
+		return 1; /* old kernels and simulators have none */
 	return is_infiniband(link_layer);
 }
 
@@ -75,7 +75,7 @@ static int rank_port(const char *ca_name, int portnum, const struct criteria *cr
 	return phys_state == PORT_PHYS_LINK_UP ? LINK_UP : NOT_DISABLED;
 }
 
-/* The port of a switch is port 0, whatever the caller asks for, and counts as Active. */
+/* A switch's port is always port 0, and counts as Active. */
 static int rank_switch(const char *ca_name, int portnum, const struct criteria *criteria)
 {
 	char path[SYSFS_PATH_MAX];
@@ -89,9 +89,8 @@ static int rank_switch(const char *ca_name, int portnum, const struct criteria *
 }
 
 /*
- * The rank of the best port of a device, whose number is stored. With readable_only, of those
- * that can be read. A negative errno on a shortage, or if no port is usable and a port cannot
- * be read.
+ * Rank and number of a device's best port, with readable_only among readable ones. Negative
+ * errno on a shortage, or if no port is usable and one cannot be read.
  */
 static int rank_ports(const char *ca_name, int type, const struct criteria *criteria,
 		      bool readable_only, int *portnum)
@@ -125,9 +124,8 @@ static int rank_ports(const char *ca_name, int type, const struct criteria *crit
 }
 
 /*
- * The rank of a device whose best port has this rank. If a part of the device cannot be read,
- * *whole becomes false, and only ports that can be read count: the rank is UNUSABLE or a
- * negative errno if there is none.
+ * The rank of a device by its best port. If part of it is unreadable, clears *whole and counts
+ * readable ports only: UNUSABLE or a negative errno if there are none.
  */
 static int check_rank(const char *ca_name, int type, const struct criteria *criteria, int rank,
 		      int *portnum, bool *whole)
@@ -148,8 +146,8 @@ struct candidate {
 };
 
 /*
- * Whether a device with this rank is better than the candidate before it: if it is the first
- * Active one, otherwise if it is the first one that is usable.
+ * Whether a device beats the candidate before it: the first Active one, else the first usable
+ * one.
  */
 static bool is_better(int rank, const struct candidate *candidate)
 {
@@ -160,7 +158,7 @@ static bool is_better(int rank, const struct candidate *candidate)
 
 static int select_any(const struct criteria *criteria, struct port_choice *choice)
 {
-	/* the best device that can be read as a whole, and the best one of the others */
+	/* the best of devices that are wholly readable, and of the others */
 	struct candidate whole = {.rank = UNUSABLE}, part = whole, *better;
 	int i, port = 0, rank, type, unreadable = 0;
 	bool is_whole = false;
