@@ -268,12 +268,12 @@ static void tell_loop(struct ibmad_port *port, struct mad_async *engine, int64_t
 		if (timer_at < next)
 			next = timer_at;
 	}
-	/*
-	 * A simulator's handle, one that epoll cannot watch, or one that is not watched while
-	 * no memory is left for a message: the loop looks at it.
-	 */
-	if (!engine->alarm.watching && (engine_has_requests(engine) || engine->servers) &&
-	    !port->error) {
+	if (port->blocked_until) {
+		if (port->blocked_until < next)
+			next = port->blocked_until;
+	} else if (!engine->alarm.watching &&
+		   (engine_has_requests(engine) || engine->servers) && !port->error) {
+		/* a simulator's handle, or one that epoll could not watch */
 		int64_t look = clock_us() + LOOP_RETURN_US;
 
 		if (look < next)
