@@ -214,6 +214,8 @@ static void print_port(const struct output *out, const struct mad_fabric_port *p
 	const struct mad_fabric_port *peer = port->peer;
 	bool of_switch = port->node->type == IB_NODE_SWITCH;
 	bool to_switch = peer->node->type == IB_NODE_SWITCH;
+	/* a switch has its LID at port 0 */
+	unsigned peer_lid = to_switch ? peer->node->lid : peer->lid;
 
 	fprintf(out->file, "[%u]", port->number);
 	if (!of_switch)
@@ -227,8 +229,7 @@ static void print_port(const struct output *out, const struct mad_fabric_port *p
 		fprintf(out->file, "lid %u lmc %u ", port->lid, port->lmc);
 	fputc('"', out->file);
 	print_name(out, peer->node);
-	/* a switch has its LID at port 0 */
-	fprintf(out->file, "\" lid %u ", to_switch ? peer->node->lid : peer->lid);
+	fprintf(out->file, "\" lid %u ", peer_lid);
 	if (port->width)
 		fprintf(out->file, "%ux", port->width);
 	else
