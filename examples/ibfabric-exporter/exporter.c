@@ -4,15 +4,16 @@
  * Shows a program that runs for months: discoveries and readings at two intervals, while
  * another thread serves their results.
  *
- * Serves the topology and the counters of a fabric to Prometheus: fabric-metrics --listen 9683.
- * Without --listen, it prints them once. fabric-metrics(1) has the options and the metrics.
+ * Serves the topology and the counters of a fabric to Prometheus: ibfabric-exporter --listen
+ * 9683. Without --listen, it prints them once. ibfabric-exporter(8) has the options and the
+ * metrics.
  *
  * The main thread discovers and reads at two intervals. After each reading it writes a text,
  * compressed and in memory. The thread of libmicrohttpd hands out the latest text.
  */
 
-#include "fabric-metrics-server.h"
-#include "program.h"
+#include "server.h"
+#include "../program.h"
 
 #include <infiniband/mad_fabric_counters.h>
 #include <infiniband/mad_fields.h>
@@ -116,7 +117,7 @@ static bool has_text, has_failed; /* a text was written, or could not be */
 
 static _Noreturn void say_usage(void)
 {
-	fputs("usage: fabric-metrics [-C DEVICE] [-P PORT] [--only LIST] [--nonzero] "
+	fputs("usage: ibfabric-exporter [-C DEVICE] [-P PORT] [--only LIST] [--nonzero] "
 	      "[--switches]\n"
 	      "       [--rate MADS] [--time-limit SECONDS] [--m-key-file FILE]\n"
 	      "       [--listen PORT] [--address ADDRESS] [--topology SECONDS] [--counters "

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The part of fabric-metrics that serves a text by HTTP. The text is compressed, and in memory.
- * A response has a file of its own for the text.
+ * The part of ibfabric-exporter that serves a text by HTTP. The text is compressed, and in
+ * memory. A response has a file of its own for the text.
  */
 
 #define _GNU_SOURCE
-#include "fabric-metrics-server.h"
+#include "server.h"
 
 #include <endian.h>
 #include <err.h>
@@ -41,7 +41,7 @@ static int next_file; /* of the text that is written */
 void *or_exit(void *memory)
 {
 	if (!memory)
-		err(1, "fabric-metrics");
+		err(1, "ibfabric-exporter");
 	return memory;
 }
 
@@ -59,7 +59,7 @@ gzFile begin_text(bool is_served)
 	int file;
 
 	next_file =
-		is_served ? memfd_create("fabric-metrics", MFD_CLOEXEC) : dup(STDOUT_FILENO);
+		is_served ? memfd_create("ibfabric-exporter", MFD_CLOEXEC) : dup(STDOUT_FILENO);
 	file = next_file == -1 ? -1 : dup(next_file);
 	if (file != -1)
 		text = gzdopen(file, is_served ? "wb1" : "wbT");

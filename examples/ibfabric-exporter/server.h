@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The HTTP server of fabric-metrics: it hands out the latest text. */
-#ifndef FABRIC_METRICS_SERVER_H
-#define FABRIC_METRICS_SERVER_H
+/* The HTTP server of ibfabric-exporter: it hands out the latest text. */
+#ifndef IBFABRIC_EXPORTER_SERVER_H
+#define IBFABRIC_EXPORTER_SERVER_H
 
 #include <stdbool.h>
 #include <zlib.h>
