@@ -115,15 +115,31 @@ static bool has_text, has_failed; /* a text was written, or could not be */
 
 /* --- the command line ------------------------------------------------------------ */
 
-static _Noreturn void say_usage(void)
+static _Noreturn void say_usage(FILE *out, int status)
 {
-	fputs("usage: ibfabric-exporter [-C DEVICE] [-P PORT] [--only LIST] [--nonzero] "
-	      "[--switches]\n"
-	      "       [--rate MADS] [--time-limit SECONDS] [--m-key-file FILE]\n"
-	      "       [--listen PORT] [--address ADDRESS] [--topology SECONDS] [--counters "
-	      "SECONDS]\n",
-	      stderr);
-	exit(2);
+	fputs("usage: ibfabric-exporter [OPTION ...]\n\n"
+	      "Prints the topology and the counters of a fabric for Prometheus, or serves "
+	      "them.\n\n"
+	      "  -C DEVICE             the local device\n"
+	      "  -P PORT               the port of the local device\n"
+	      "  --listen PORT         serves by HTTP at this TCP port; 0 is any, which is "
+	      "printed\n"
+	      "  --address ADDRESS     the address of the server (default: all)\n"
+	      "  --topology SECONDS    the interval of discoveries (default: 60)\n"
+	      "  --counters SECONDS    the interval of readings of the counters (default: 30)\n"
+	      "  --only LIST           of topology, traffic, errors, rcv-errors, discards, "
+	      "fec\n"
+	      "                        (default: topology,traffic,errors)\n"
+	      "  --nonzero             leaves out counters that are 0\n"
+	      "  --switches            leaves out the ports of CAs and routers\n"
+	      "  --max-rate N          sends N requests a second at most\n"
+	      "  --time-limit SECONDS  ends a discovery or reading after this time (default: "
+	      "600)\n"
+	      "  --m-key-file FILE     the M_Key of the fabric, in hexadecimal\n"
+	      "  --help                prints this text\n"
+	      "  --version             prints the version\n",
+	      out);
+	exit(status ? status : finish(0));
 }
 
 static int get_number(const char *text, int least, int most)
@@ -131,7 +147,7 @@ static int get_number(const char *text, int least, int most)
 	int number = read_number(text, least, most);
 
 	if (number < 0)
-		say_usage();
+		say_usage(stderr, 2);
 	return number;
 }
 
@@ -141,7 +157,7 @@ static double get_time(const char *text)
 	unsigned ms = read_ms(text);
 
 	if (ms < LEAST_MS)
-		say_usage();
+		say_usage(stderr, 2);
 	return ms / 1e3;
 }
 
@@ -522,7 +538,7 @@ static void read_key(const char *name)
 	FILE *file = or_exit(fopen(name, "re"));
 
 	if (fscanf(file, "%" SCNx64, &discovery.m_key) != 1)
-		say_usage();
+		say_usage(stderr, 2);
 	reading.m_key = discovery.m_key;
 	fclose(file);
 }
@@ -532,7 +548,7 @@ int main(int argc, char **argv)
 	static double *const times[] = {&topology.interval, &counters.interval, &time_limit};
 	static const struct option options[] = {{"topology", required_argument, NULL, 0},
 						{"counters", required_argument, NULL, 1},
-						{"rate", required_argument, NULL, 'r'},
+						{"max-rate", required_argument, NULL, 'r'},
 						{"time-limit", required_argument, NULL, 2},
 						{"nonzero", no_argument, &only_nonzero, 4},
 						{"switches", no_argument, &only_switches, 4},
@@ -540,6 +556,8 @@ int main(int argc, char **argv)
 						{"address", required_argument, NULL, 'a'},
 						{"only", required_argument, NULL, 'o'},
 						{"m-key-file", required_argument, NULL, 'm'},
+						{"help", no_argument, NULL, 'h'},
+						{"version", no_argument, NULL, 'v'},
 						{0}};
 	struct mad_fabric_counters_settings settings = {.flags = MAD_COUNTERS_FROM_DEVICE};
 	int option, index = -1, group;
@@ -560,9 +578,12 @@ int main(int argc, char **argv)
 			for (wanted = 0; *optarg; wanted |= groups[group])
 				if ((group = getsubopt(&optarg, (char **)(uintptr_t)group_names,
 						       &value)) < 0)
-					say_usage();
-		} else if (option == '?')
-			say_usage();
+					say_usage(stderr, 2);
+		} else if (option == 'v') {
+			puts("ibfabric-exporter " IBFABRIC_VERSION);
+			return finish(0);
+		} else if (option == 'h' || option == '?')
+			say_usage(option == 'h' ? stdout : stderr, option == 'h' ? 0 : 2);
 		else if (option == 'r')
 			rate = get_number(optarg, 1, INT_MAX);
 		else if (!options[index].flag)
@@ -574,12 +595,12 @@ int main(int argc, char **argv)
 	if (reading.counters)
 		wanted |= MAD_COUNTER_BIT(COUNTERS_UP) | MAD_COUNTER_BIT(AT_MAXIMUM);
 	if (optind < argc || !wanted)
-		say_usage();
+		say_usage(stderr, 2);
 	totals = or_exit(mad_fabric_counters_create(&settings));
 	if (!open_port())
 		or_exit(NULL);
 	if (listen_port && !start_server(listen_address, listen_port))
-		say_usage();
+		say_usage(stderr, 2);
 	run();
 	return finish(!has_text);
 }
