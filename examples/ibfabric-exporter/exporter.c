@@ -163,15 +163,32 @@ static double get_time(const char *text)
 
 /* --- metrics of ports ------------------------------------------------------------ */
 
-/* A NodeDescription may have any bytes, or none: then the name is the GUID. */
-static const char *get_name(const struct mad_fabric_node *node, char *name)
+/* A label, after another one. The text format escapes three characters. */
+static void put_label(gzFile out, const char *label, const char *value)
 {
-	mad_printable_text(node->description, name, IB_SMP_DATA_SIZE + 1);
-	if (!*name)
-		sprintf(name, "0x%016" PRIx64, node->guid);
-	for (char *at = name; (at = strpbrk(at, "\"\\"));)
-		*at = '\'';
-	return name;
+	gzprintf(out, ",%s=\"", label);
+	for (size_t size; *value; value += size) {
+		size = strcspn(value, "\\\"\n");
+		gzwrite(out, value, (unsigned)size);
+		if (value[size]) {
+			gzputs(out, value[size] == '\n'  ? "\\n"
+				    : value[size] == '"' ? "\\\""
+							 : "\\\\");
+			size++;
+		}
+	}
+	gzputc(out, '"');
+}
+
+/* A NodeDescription may have any bytes, or none: then the name is the GUID. */
+static void put_name(gzFile out, const char *label, const char *description, uint64_t guid)
+{
+	char name[IB_SMP_DATA_SIZE + 1];
+
+	mad_printable_text(description, name, sizeof(name));
+	if (!*name && guid)
+		sprintf(name, "0x%016" PRIx64, guid);
+	put_label(out, label, name);
 }
 
 static const char *get_type(const struct mad_fabric_node *node)
@@ -190,7 +207,7 @@ static void put(gzFile out, const char *name, const struct mad_fabric_counters_p
 
 /* The end 1 has the lower GUID, or the lower port of a cable from a node to itself. Both ends
  * have the same label "link". */
-static int put_link(char *labels, const struct mad_fabric_port *port)
+static void put_link(gzFile out, const struct mad_fabric_port *port)
 {
 	const struct mad_fabric_port *first = port, *second = port->peer;
 	bool is_second =
@@ -201,30 +218,30 @@ static int put_link(char *labels, const struct mad_fabric_port *port)
 		first = port->peer;
 		second = port;
 	}
-	return sprintf(labels, ",link=\"0x%016" PRIx64 "/%u-0x%016" PRIx64 "/%u\",end=\"%d\"",
-		       first->node->guid, first->number, second->node->guid, second->number,
-		       1 + is_second);
+	gzprintf(out, ",link=\"0x%016" PRIx64 "/%u-0x%016" PRIx64 "/%u\",end=\"%d\"",
+		 first->node->guid, first->number, second->node->guid, second->number,
+		 1 + is_second);
 }
 
 static void put_info(gzFile out, const char *name, const struct mad_fabric_counters_port *each)
 {
 	const struct mad_fabric_port *port = each->port, *peer = port->peer;
-	char labels[512], text[IB_SMP_DATA_SIZE + 1];
-	int size = sprintf(labels,
-			   ",node=\"%s\",type=\"%s\",lid=\"%d\",width=\"%ux\",speed=\"%s\"",
-			   get_name(port->node, text), get_type(port->node),
-			   port->node->type == IB_NODE_SWITCH ? port->node->lid : port->lid,
-			   port->width, mad_link_speed_name(port->speed));
 
+	gzprintf(out, "infiniband_%s{guid=\"0x%016" PRIx64 "\",port=\"%u\"", name, each->guid,
+		 each->number);
+	put_name(out, "node", port->node->description, each->guid);
+	gzprintf(out, ",type=\"%s\",lid=\"%d\",width=\"%ux\",speed=\"%s\"",
+		 get_type(port->node),
+		 port->node->type == IB_NODE_SWITCH ? port->node->lid : port->lid, port->width,
+		 mad_link_speed_name(port->speed));
 	if (peer) {
-		size += put_link(labels + size, port);
-		sprintf(labels + size,
-			",peer=\"%s\",peer_type=\"%s\",peer_guid=\"0x%016" PRIx64
-			"\",peer_port=\"%u\"",
-			get_name(peer->node, text), get_type(peer->node), peer->node->guid,
-			peer->number);
+		put_link(out, port);
+		put_name(out, "peer", peer->node->description, peer->node->guid);
+		gzprintf(out,
+			 ",peer_type=\"%s\",peer_guid=\"0x%016" PRIx64 "\",peer_port=\"%u\"",
+			 get_type(peer->node), peer->node->guid, peer->number);
 	}
-	put(out, name, each, 1, labels);
+	gzputs(out, "} 1\n");
 }
 
 static void put_maxima(gzFile out, const char *name,
@@ -278,7 +295,8 @@ static bool get_value(const struct mad_fabric_counters_port *each, unsigned metr
 	return metric < PEER_UP        ? port->info != NULL
 	       : metric == PEER_UP     ? up || port->peer_error == -ETIMEDOUT
 	       : metric == AT_MAXIMUM  ? is_read && each->reading
-	       : metric == COUNTERS_UP ? each->is_latest && each->error != -EOPNOTSUPP
+	       : metric == COUNTERS_UP ? (each->is_latest ? each->error != -EOPNOTSUPP
+							  : port->peer && !port->gmp_lid)
 				       : true;
 }
 
@@ -343,6 +361,114 @@ static void put_round(gzFile out, const struct round *round)
 	put_number(out, round->name, "failures_total", round->failed, "Rounds that failed");
 }
 
+/* Where a node or port is: what is not known (0, NULL) is empty. The cable of "port" leads to
+ * "peer". */
+static void put_place(gzFile out, const char *name, uint64_t guid, const char *description,
+		      const struct mad_fabric_port *port, const struct mad_fabric_port *peer)
+{
+	char text[32] = "", number[8] = "";
+
+	if (guid)
+		sprintf(text, "0x%016" PRIx64, guid);
+	if (port)
+		sprintf(number, "%u", port->number);
+	gzprintf(out, "infiniband_%s{guid=\"%s\",port=\"%s\"", name, text, number);
+	put_name(out, "node", description ? description : "", description ? guid : 0);
+	*text = *number = 0;
+	if (peer) {
+		sprintf(text, "0x%016" PRIx64, peer->node->guid);
+		sprintf(number, "%u", peer->number);
+	}
+	put_name(out, "peer", peer ? peer->node->description : "", peer ? peer->node->guid : 0);
+	gzprintf(out, ",peer_guid=\"%s\",peer_port=\"%s\"", text, number);
+}
+
+/* A row for each failure that put_fabric() counts. */
+static void put_unreachable(gzFile out)
+{
+	const struct mad_fabric_problem *problem;
+
+	put_family(
+		out, "unreachable_node", "gauge",
+		"A node that did not respond in the latest discovery, or not to all requests");
+	for (size_t i = 0; (problem = mad_fabric_get_problem(fabric, i)); i++) {
+		const struct mad_fabric_port *behind = problem->port, *port;
+		const struct mad_fabric_node *node = problem->node;
+		const char *response = "some";
+
+		if (problem->kind == MAD_FABRIC_PROBLEM_NODE) {
+			port = mad_fabric_get_port(node, node->entry_port);
+			behind = port ? port->peer : NULL;
+		} else if (problem->kind == MAD_FABRIC_PROBLEM_BEHIND) {
+			port = behind->peer;
+			node = port ? port->node : NULL;
+			if (!port)
+				response = problem->error == -ETIMEDOUT ? "none" : "error";
+		} else
+			continue;
+		put_place(out, "unreachable_node", node ? node->guid : problem->guid,
+			  node ? node->description : problem->description, port, behind);
+		gzprintf(out, ",response=\"%s\"} 1\n", response);
+	}
+}
+
+/* One of the ports or nodes that have a GUID. */
+struct place {
+	uint64_t guid;
+	const struct mad_fabric_node *node; /* NULL: not known, it is behind the port */
+	const struct mad_fabric_port *port; /* NULL: the node itself */
+};
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *one = a, *other = b;
+	unsigned first = one->port ? one->port->index + 1 : 0;
+	unsigned second = other->port ? other->port->index + 1 : 0;
+
+	if (one->guid != other->guid)
+		return one->guid < other->guid ? -1 : 1;
+	return (first > second) - (first < second);
+}
+
+/* Each place once: a problem has two of them, and a GUID that is there three times has two
+ * problems. */
+static void put_duplicates(gzFile out)
+{
+	const struct mad_fabric_problem *problem;
+	struct place *places = calloc(2 * fabric->problem_count + 1, sizeof(*places));
+	size_t count = 0;
+
+	or_exit(places);
+	for (size_t i = 0; (problem = mad_fabric_get_problem(fabric, i)); i++)
+		if (problem->kind == MAD_FABRIC_PROBLEM_GUID) {
+			places[count++] =
+				(struct place){problem->guid, problem->node, problem->port};
+			places[count++] = (struct place){problem->guid, problem->other_node,
+							 problem->other_port};
+		}
+	qsort(places, count, sizeof(*places), compare_places);
+	put_family(out, "duplicate_guid", "gauge",
+		   "A node or port whose GUID another one has, too");
+	for (size_t i = 0; i < count; i++) {
+		const struct place *place = &places[i];
+		const struct mad_fabric_port *port = place->port,
+					     *peer = port ? port->peer : NULL;
+		const struct mad_fabric_node *node = place->node;
+
+		if ((!node && !port) || (i && !compare_places(place, place - 1)))
+			continue;
+		if (port && port->guid != place->guid && port->node->guid != place->guid) {
+			port = peer; /* the GUID is behind the port */
+			peer = place->port;
+			node = port ? port->node : NULL;
+		}
+		put_place(out, "duplicate_guid", place->guid, node ? node->description : NULL,
+			  port, peer);
+		gzputs(out, "} 1\n");
+	}
+	free(places);
+}
+
 static void put_fabric(gzFile out)
 {
 	size_t counts[KINDS] = {0};
@@ -360,6 +486,8 @@ static void put_fabric(gzFile out)
 	for (unsigned kind = MAD_FABRIC_PROBLEM_PEER; kind < KINDS; kind++)
 		gzprintf(out, "infiniband_fabric_contradictions{kind=\"%s\"} %zu\n",
 			 contradictions[kind], counts[kind]);
+	put_unreachable(out);
+	put_duplicates(out);
 }
 
 static const struct mad_fabric_problem *next_contradiction(const struct mad_fabric *of,
@@ -481,6 +609,7 @@ static double begin(struct round *round)
 	round->begin = now();
 	round->due = round->begin + round->interval;
 	round->running = true;
+	discovery.previous = fabric; /* names the nodes that do not respond any more */
 	error = round == &topology
 			? mad_fabric_submit(async, &discovery, discovered, NULL, NULL)
 			: mad_fabric_counters_submit(async, totals, &reading, counters_came,
