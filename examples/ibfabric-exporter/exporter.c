@@ -464,7 +464,11 @@ static void put_duplicates(gzFile out)
 		}
 		put_place(out, "duplicate_guid", place->guid, node ? node->description : NULL,
 			  port, peer);
-		gzputs(out, "} 1\n");
+		/* two switches with one PortGUID may have the same name */
+		if (node)
+			gzprintf(out, ",node_guid=\"0x%016" PRIx64 "\"} 1\n", node->guid);
+		else
+			gzputs(out, ",node_guid=\"\"} 1\n");
 	}
 	free(places);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # dashboard.py TEXT FOLDER PAGE: see dashboard.
+# dashboard.py --text TEXT: the lines of a text follow the grammar of the format
 # dashboard.py --expressions FOLDER: the expressions of the dashboard, one a line, without variables
 
 import json
@@ -23,7 +24,7 @@ def wrong(text):
 
 def read_text(path):
     """The families and labels of a text, whose lines follow the grammar of the format."""
-    families, labels, helps = {}, set(), set()
+    families, labels, helps, series = {}, set(), set(), set()
     family = None
     with open(path, encoding="utf-8", newline="\n") as file:
         text = file.read()
@@ -43,15 +44,13 @@ def read_text(path):
             if match[1] != family:
                 wrong(f"not of the family {family}: {line}")
             families[family] += 1
+            if line.rpartition(" ")[0] in series:
+                wrong(f"a series twice: {line}")
+            series.add(line.rpartition(" ")[0])
             labels.update(re.findall(rf"({NAME})=\"", re.sub(r'"(?:[^"\\]|\\.)*"', '"', match[2] or "")))
         else:
             wrong(f"no line of the format: {line}")
-    for needed in "infiniband_unreachable_node", "infiniband_duplicate_guid":
-        if not families.get(needed):
-            wrong(f"{needed} has no series")
-    if 'node="leaf\\\\3"' not in text:
-        wrong("the backslash of a name is not escaped")
-    return set(families), labels
+    return families, labels
 
 
 def check(what, expression, metrics, labels):
@@ -94,22 +93,37 @@ def check_dashboard(dashboard, metrics, labels):
             wrong(f"there is no variable {variable}")
 
 
+def check_faults(path, families):
+    """The text has both faults of the simulated fabric, and an escaped name."""
+    for needed in "infiniband_unreachable_node", "infiniband_duplicate_guid":
+        if not families.get(needed):
+            wrong(f"{needed} has no series")
+    with open(path, encoding="utf-8") as file:
+        if 'node="leaf\\\\3"' not in file.read():
+            wrong("the backslash of a name is not escaped")
+
+
 def main():
+    if sys.argv[1] == "--text":
+        families, _ = read_text(sys.argv[2])
+        sys.exit(failed or not families)
     with open(sys.argv[2] + "/grafana-dashboard.json", encoding="utf-8") as file:
         dashboard = json.load(file)
     if sys.argv[1] == "--expressions":
         for _, target in targets_of(dashboard):
             print(target["expr"].replace("$node", ".*"))
         return
-    metrics, labels = read_text(sys.argv[1])
+    families, labels = read_text(sys.argv[1])
+    check_faults(sys.argv[1], families)
     labels |= OWN_LABELS
+    metrics = set(families)
     with open(sys.argv[2] + "/infiniband.rules.yml", encoding="utf-8") as file:
         rules = re.sub(r"(?m)^ *(#|- name:).*", "", file.read())
     metrics |= set(re.findall(r"- record: (\S+)", rules))
     check("rules", rules, metrics, labels)
     check_dashboard(dashboard, metrics, labels)
     with open(sys.argv[3], encoding="utf-8") as file:
-        page = file.read().replace("subsystem-match=infiniband_mad", "")
+        page = re.sub(r"grep .*|subsystem-match=\w+", "", file.read())
     check("monitor.md", page, metrics, labels)
     alerts = re.findall(r"- alert: (\S+)", rules)
     rows = re.findall(r"(?m)^\| (`Infiniband.*?) \|", page)
