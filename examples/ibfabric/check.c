@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* check: what a discovery shows, and the subnet managers. */
+/* check: what a discovery shows, FEC, names and the subnet managers. */
 
 #include "ibfabric.h"
 
+#include <infiniband/mad_errors.h>
+
 #include <errno.h>
 #include <fnmatch.h>
-
-#define LIST_MOST 8 /* places in one line */
 
 static bool *told;        /* by the index of a port: its link has a finding */
 static bool *is_nameless; /* by the index of a node: the description was not read */
@@ -19,161 +19,211 @@ static void tell_link(const struct mad_fabric_port *port)
 		told[port->peer->index] = true;
 }
 
-/* --- nodes that do not respond, and contradictions ------------------------------- */
+/* --- nodes that are problems at several ports --------------------------------------- */
 
-/* Whether the discovery went on after the error: then the node has a fault. */
-static bool is_of_node(int error)
+/* Problems of one node have one identity. */
+struct suspect {
+	const struct mad_fabric_problem *problem;
+	uint64_t identity; /* the GUID, or a small number */
+};
+
+static int compare_suspects(const void *a, const void *b)
 {
-	return error == -ETIMEDOUT || error == -EIO || error == -EBADMSG;
+	const struct suspect *first = a, *second = b;
+
+	if (first->identity != second->identity)
+		return first->identity < second->identity ? -1 : 1;
+	return compare_places(at_port(first->problem->port), at_port(second->problem->port));
 }
 
-static bool is_behind(const struct mad_fabric_problem *problem, uint64_t guid)
+/*
+ * A silent node without a known GUID may be behind several ports. If a LID that no other node
+ * has is forwarded through two ports, they lead to one node, and have the lower identity.
+ */
+static void identify(const struct mad_fabric *fabric, struct suspect *suspect, uint64_t *of_lid)
 {
-	return problem->kind == MAD_FABRIC_PROBLEM_BEHIND && problem->error == -ETIMEDOUT &&
-	       problem->guid == guid && problem->port;
+	const struct mad_fabric_port *port = suspect->problem->port;
+	const uint8_t *info = port->node->switch_info;
+	unsigned top = info ? (unsigned)mad_read_field(info, 0, IB_SW_LINEAR_FDB_TOP_F) : 0;
+	unsigned count = top / IB_SMP_DATA_SIZE + 1;
+	struct attribute *blocks = allocate(count, sizeof(*blocks));
+
+	for (unsigned i = 0; i < count; i++)
+		blocks[i] = (struct attribute){.port = port, .modifier = i};
+	read_attributes(blocks, top ? count : 0, MAD_LINEAR_FORWARDING_TABLE);
+	for (unsigned lid = 1; lid <= top; lid++) {
+		const struct attribute *block = &blocks[lid / IB_SMP_DATA_SIZE];
+
+		if (block->error || block->data[lid % IB_SMP_DATA_SIZE] != port->number ||
+		    mad_fabric_find_lid(fabric, lid))
+			continue;
+		if (!of_lid[lid])
+			of_lid[lid] = suspect->identity;
+		else if (of_lid[lid] < suspect->identity)
+			suspect->identity = of_lid[lid];
+	}
+	free(blocks);
 }
 
-/* A node that the stored fabric knows is one finding, behind however many ports it is. */
-static void check_silent(const struct mad_fabric *fabric, const struct mad_fabric *before,
-			 size_t index)
+/* A silent node: with its name if the stored fabric knows it. */
+static void report_silent(const struct suspect *suspects, size_t count,
+			  const struct mad_fabric *before)
 {
-	const struct mad_fabric_problem *each = mad_fabric_get_problem(fabric, index);
+	const struct mad_fabric_problem *first = suspects[0].problem;
 	const struct mad_fabric_node *known =
-		before && each->guid ? mad_fabric_find_guid(before, each->guid) : NULL;
-	char places[LIST_MOST * PLACE_SIZE], place[PLACE_SIZE];
-	unsigned count = 0;
-	size_t used = 0;
+		before && first->guid ? mad_fabric_find_guid(before, first->guid) : NULL;
+	char *ports, place[PLACE_SIZE];
+	size_t size;
+	FILE *list = open_text(&ports, &size);
 
-	if (!known) {
-		found(KIND_NO_ANSWER, at_port(each->port), nowhere,
-		      "the node at the other end does not respond");
-		return;
-	}
-	for (size_t i = 0; i < index; i++)
-		if (is_behind(mad_fabric_get_problem(fabric, i), each->guid))
-			return;
-	for (size_t i = index; i < fabric->problem_count; i++) {
-		const struct mad_fabric_problem *other = mad_fabric_get_problem(fabric, i);
-
-		if (is_behind(other, each->guid) && count++ < LIST_MOST)
-			used += (size_t)snprintf(places + used, sizeof(places) - used, "%s%s",
-						 used ? ", " : "",
-						 short_place(other->port, place));
-	}
-	found(KIND_NO_ANSWER, at_node(known), nowhere, "does not respond behind %s%s", places,
-	      count > LIST_MOST ? " and others" : "");
+	for (size_t i = known ? 0 : 1; i < count; i++)
+		fprintf(list, "%s%s", ftell(list) ? ", " : "",
+			short_place(suspects[i].problem->port, place));
+	close_text(list);
+	if (known)
+		found(KIND_NO_ANSWER, at_node(known), nowhere, "does not respond behind %s",
+		      ports);
+	else
+		found(KIND_NO_ANSWER, at_port(first->port), nowhere,
+		      "the node at the other end does not respond%s%s",
+		      count > 1 ? "; it is also behind " : "", ports);
+	free(ports);
 }
 
 static struct place first_place(const struct mad_fabric_problem *problem)
 {
-	return problem->port   ? at_port(problem->port)
-	       : problem->node ? at_node(problem->node)
-			       : nowhere;
+	return problem->port ? at_port(problem->port) : at_node(problem->node);
 }
 
 static struct place second_place(const struct mad_fabric_problem *problem)
 {
-	return problem->other_port   ? at_port(problem->other_port)
-	       : problem->other_node ? at_node(problem->other_node)
-				     : nowhere;
+	return problem->other_port ? at_port(problem->other_port)
+				   : at_node(problem->other_node);
 }
 
-/* A switch whose GUID is there twice is a problem at each of its cables. */
-static void check_guid(const struct mad_fabric *fabric, size_t index)
+static void report_twice(const struct suspect *suspects, size_t count,
+			 const struct mad_fabric *before)
 {
-	const struct mad_fabric_problem *each = mad_fabric_get_problem(fabric, index);
-	unsigned more = 0;
+	const struct mad_fabric_problem *first = suspects[0].problem;
+	char more[64] = "";
+
+	(void)before;
+	if (count > 1)
+		snprintf(more, sizeof(more), ", seen at %zu more ports", count - 1);
+	found(KIND_DUPLICATE_GUID, first_place(first), second_place(first),
+	      "the GUID 0x%016" PRIx64 " is there twice%s", first->guid, more);
+}
+
+/* One report for each node, behind however many ports it is. */
+static void check_suspects(const struct mad_fabric *fabric, const struct mad_fabric *before,
+			   enum mad_fabric_problem_kind kind,
+			   void (*report)(const struct suspect *suspects, size_t count,
+					  const struct mad_fabric *before))
+{
+	struct suspect *suspects = allocate(fabric->problem_count, sizeof(*suspects));
+	uint64_t *of_lid = allocate(UINT16_MAX + 1, sizeof(*of_lid));
+	size_t count = 0, begin = 0;
 
 	for (size_t i = 0; i < fabric->problem_count; i++) {
-		const struct mad_fabric_problem *other = mad_fabric_get_problem(fabric, i);
+		const struct mad_fabric_problem *problem = mad_fabric_get_problem(fabric, i);
 
-		if (other->kind != each->kind || other->guid != each->guid)
+		if (problem->kind != kind || (problem->error && problem->error != -ETIMEDOUT) ||
+		    (!problem->guid && !is_selected(at_port(problem->port))))
 			continue;
-		if (i < index)
-			return;
-		more += i > index;
+		suspects[count] = (struct suspect){problem, problem->guid};
+		if (!problem->guid) {
+			suspects[count].identity = count + 1;
+			identify(fabric, &suspects[count], of_lid);
+		}
+		count++;
 	}
-	if (more)
-		found(KIND_DUPLICATE_GUID, first_place(each), second_place(each),
-		      "the GUID 0x%016" PRIx64 " is there twice, seen at %u more ports",
-		      each->guid, more);
-	else
-		found(KIND_DUPLICATE_GUID, first_place(each), second_place(each),
-		      "the GUID 0x%016" PRIx64 " is there twice", each->guid);
+	qsort(suspects, count, sizeof(*suspects), compare_suspects);
+	for (size_t i = 1; i <= count; i++)
+		if (i == count || suspects[i].identity != suspects[begin].identity) {
+			report(suspects + begin, i - begin, before);
+			begin = i;
+		}
+	free(of_lid);
+	free(suspects);
 }
 
-static void check_problem(const struct mad_fabric *fabric, const struct mad_fabric *before,
-			  size_t index)
-{
-	const struct mad_fabric_problem *each = mad_fabric_get_problem(fabric, index);
-	struct place place = first_place(each), other = second_place(each);
-	char text[MAD_FABRIC_PROBLEM_TEXT_SIZE];
+/* --- other problems ------------------------------------------------------------------- */
 
-	mad_fabric_problem_text(each, text, sizeof(text));
-	switch (each->kind) {
+/* A node that responded, but not to all requests, or not as it should. */
+static void check_responses(const struct mad_fabric_problem *problem)
+{
+	const char *where = problem->port ? "the node at the other end: " : "";
+	char text[MAD_ERROR_TEXT_SIZE] = "a malformed response";
+
+	if (problem->error == -EIO)
+		mad_status_text(IB_SMI_DIRECT_CLASS, problem->status, text, sizeof(text));
+	if (problem->kind == MAD_FABRIC_PROBLEM_NODE && problem->node)
+		is_nameless[problem->node->index] = true;
+	if (problem->error == -EIO || problem->error == -EBADMSG)
+		found(KIND_BAD_ANSWER, first_place(problem), nowhere,
+		      "%s%s, to %u of the requests", where, text, problem->count);
+	else if (problem->error == -ETIMEDOUT && problem->kind == MAD_FABRIC_PROBLEM_NODE)
+		found(KIND_NO_ANSWER, first_place(problem), nowhere,
+		      "%u requests after the first have no response", problem->count);
+}
+
+static void check_problem(const struct mad_fabric_problem *problem)
+{
+	static const char *const contradictions[] = {
+		[MAD_FABRIC_PROBLEM_PEER] = "both say that they are connected, to others",
+		[MAD_FABRIC_PROBLEM_PORT_COUNT] = "the number of ports is impossible",
+		[MAD_FABRIC_PROBLEM_NODE_TYPE] = "the node is no CA, switch or router",
+	};
+	struct place place = first_place(problem), other = second_place(problem);
+
+	switch (problem->kind) {
 	case MAD_FABRIC_PROBLEM_NODE:
-		if (each->node)
-			is_nameless[each->node->index] = true;
-		if (each->error == -ETIMEDOUT)
-			found(KIND_NO_ANSWER, place, nowhere,
-			      "%u requests after the first have no response", each->count);
-		else if (is_of_node(each->error))
-			found(KIND_BAD_ANSWER, nowhere, nowhere, "%s", text);
-		break;
 	case MAD_FABRIC_PROBLEM_BEHIND:
-		if (is_behind(each, each->guid))
-			check_silent(fabric, before, index);
-		else if (is_of_node(each->error))
-			found(KIND_BAD_ANSWER, nowhere, nowhere, "%s", text);
-		break;
-	case MAD_FABRIC_PROBLEM_GUID:
-		check_guid(fabric, index);
+		check_responses(problem);
 		break;
 	case MAD_FABRIC_PROBLEM_LID:
 		found(KIND_DUPLICATE_LID, place, other, "both have the LID %u",
-		      each->port ? each->port->lid : 0);
+		      problem->port ? problem->port->lid : 0);
 		break;
 	case MAD_FABRIC_PROBLEM_LOOP:
 		found(KIND_LOOP, place, other, "the cable leads from the node to itself");
 		break;
 	case MAD_FABRIC_PROBLEM_LINK:
-		if (each->port) {
-			tell_link(each->port);
-			found(KIND_LINK_MISMATCH, nowhere, nowhere, "%s", text);
-		}
+		if (problem->port)
+			tell_link(problem->port);
+		found(KIND_LINK_MISMATCH, place, other,
+		      "the two ends differ in state, width, speed or MTU");
 		break;
 	case MAD_FABRIC_PROBLEM_PEER:
 	case MAD_FABRIC_PROBLEM_PORT_COUNT:
 	case MAD_FABRIC_PROBLEM_NODE_TYPE:
-		found(KIND_CONTRADICTION, nowhere, nowhere, "%s", text);
+		found(KIND_CONTRADICTION, place, other, "%s", contradictions[problem->kind]);
 		break;
-	case MAD_FABRIC_PROBLEM_ROUTE_TOO_LONG:
+	case MAD_FABRIC_PROBLEM_GUID:           /* check_suspects() */
+	case MAD_FABRIC_PROBLEM_ROUTE_TOO_LONG: /* failures */
 	case MAD_FABRIC_PROBLEM_TOO_MANY:
-		break; /* failures */
+		break;
 	}
 }
 
 /* --- links ------------------------------------------------------------------------ */
 
-static void decode(const struct mad_fabric_port *port, struct mad_link *link)
+/* The port whose capabilities are those of a port. */
+static const struct mad_fabric_port *end_port(const struct mad_fabric_port *port)
 {
-	const struct mad_fabric_port *zero =
-		port->node->type == IB_NODE_SWITCH ? mad_fabric_get_port(port->node, 0) : NULL;
-
-	*link = (struct mad_link){0};
-	if (port->info)
-		mad_link_decode(link, sizeof(*link), port->info, zero ? zero->info : NULL,
-				port->mlnx_ext_info);
+	return port->node->type == IB_NODE_SWITCH ? mad_fabric_get_port(port->node, 0) : port;
 }
 
-/* Which end is set to less than both support; "" if none is, so that the link itself is bad. */
-static void describe_setting(const struct mad_fabric_port *port, char *text, size_t size)
+/* Whether an end is set to less than both support; otherwise the link itself is bad. */
+static bool describe_setting(const struct mad_fabric_port *port, char *text, size_t size)
 {
+	const struct mad_fabric_port *end = end_port(port);
+	struct mad_link link = {0};
 	char place[PLACE_SIZE];
-	struct mad_link link;
 
-	decode(port, &link);
-	*text = 0;
+	if (port->info)
+		mad_link_decode(&link, sizeof(link), port->info,
+				end && end != port ? end->info : NULL, port->mlnx_ext_info);
 	if (link.width_enabled < port->width_possible && port->width < port->width_possible)
 		snprintf(text, size, ": %s is set to %ux", short_place(port, place),
 			 link.width_enabled);
@@ -181,36 +231,34 @@ static void describe_setting(const struct mad_fabric_port *port, char *text, siz
 		 port->speed < port->speed_possible)
 		snprintf(text, size, ": %s is set to %s", short_place(port, place),
 			 mad_link_speed_name(link.speed_enabled));
+	return *text;
 }
 
 static void check_link(const struct mad_fabric_port *port, bool expects_active)
 {
-	static const char *const states[] = {"?", "Down", "Init", "Armed", "Active"};
-	const struct mad_fabric_port *peer = port->peer;
-	char setting[2 * PLACE_SIZE];
+	char setting[2 * PLACE_SIZE] = "";
 
 	if (told[port->index] || !port->width)
 		return;
 	if (port->width < port->width_possible || port->speed < port->speed_possible) {
-		describe_setting(port, setting, sizeof(setting));
-		if (!*setting)
-			describe_setting(peer, setting, sizeof(setting));
+		if (!describe_setting(port, setting, sizeof(setting)))
+			describe_setting(port->peer, setting, sizeof(setting));
 		tell_link(port);
-		found(KIND_SLOW_LINK, at_port(port), at_port(peer),
+		found(KIND_SLOW_LINK, at_port(port), at_port(port->peer),
 		      "runs at %ux %s, both ends support %ux %s%s", port->width,
 		      mad_link_speed_name(port->speed), port->width_possible,
 		      mad_link_speed_name(port->speed_possible), setting);
 	}
 	if (expects_active && port->info && port->state != MAD_PORT_ACTIVE)
-		found(KIND_NOT_ACTIVE, at_port(port), at_port(peer), "is in the state %s",
-		      states[port->state < 5 ? port->state : 0]);
+		found(KIND_NOT_ACTIVE, at_port(port), at_port(port->peer), "is in the state %s",
+		      state_name(port));
 }
 
 static void check_links(const struct mad_fabric *fabric, bool expects_active)
 {
 	const struct mad_fabric_port *port = NULL;
 
-	while ((port = mad_fabric_next_port(fabric, port))) {
+	while ((port = mad_fabric_next_port(fabric, port)))
 		if (port->peer && is_first_end(port))
 			check_link(port, expects_active);
 		else if (!port->peer && port->state == MAD_PORT_DOWN &&
@@ -218,7 +266,79 @@ static void check_links(const struct mad_fabric *fabric, bool expects_active)
 			  port->physical_state == MAD_PHYSICAL_ERROR_RECOVERY))
 			found(KIND_NOT_ACTIVE, at_port(port), nowhere,
 			      "the link does not come up, although there is a signal");
+}
+
+/* --- forward error correction ---------------------------------------------------------- */
+
+/* PortInfoExtended (IBA 14.2.5.19): the mode in use, then the supported and the enabled ones
+ * of each speed from FDR to NDR. The bit of a mode is its number; 0 is no FEC. */
+#define FEC_IS_KNOWN(data)         ((data)[3] & 1)
+#define FEC_ACTIVE(data)           ((data)[5])
+#define FEC_SUPPORTED(data, speed) ((unsigned)(data)[4 * ((speed)-MAD_SPEED_FDR) + 7] & ~1U)
+#define FEC_ENABLED(data, speed)   ((unsigned)(data)[4 * ((speed)-MAD_SPEED_FDR) + 9] & ~1U)
+
+static bool has_fec(const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *end = end_port(port);
+
+	return port->speed >= MAD_SPEED_FDR && port->speed <= MAD_SPEED_NDR && end &&
+	       end->info && end->capability_mask & MAD_PORT_CAP_CAPABILITY_MASK2 &&
+	       mad_read_field(end->info, 0, IB_PORT_CAPMASK2_F) &
+		       MAD_PORT_CAP2_PORT_INFO_EXTENDED;
+}
+
+static const char *fec_name(unsigned mode)
+{
+	static const char *const modes[] = {"no FEC", "Firecode FEC", "RS-FEC",
+					    "low-latency RS-FEC"};
+
+	return mode < sizeof(modes) / sizeof(modes[0]) ? modes[mode] : "another FEC";
+}
+
+static void check_fec_of_link(const struct attribute *one, const struct attribute *other)
+{
+	unsigned speed = one->port->speed;
+	bool is_on = FEC_ENABLED(one->data, speed),
+	     other_is_on = FEC_ENABLED(other->data, speed);
+
+	if (one->error || other->error || !FEC_IS_KNOWN(one->data) ||
+	    !FEC_IS_KNOWN(other->data) || !FEC_SUPPORTED(one->data, speed) ||
+	    !FEC_SUPPORTED(other->data, speed))
+		return;
+	if (FEC_ACTIVE(one->data) != FEC_ACTIVE(other->data))
+		found(KIND_FEC_MISMATCH, at_port(one->port), at_port(other->port),
+		      "the first has %s, the second %s", fec_name(FEC_ACTIVE(one->data)),
+		      fec_name(FEC_ACTIVE(other->data)));
+	else if (is_on != other_is_on)
+		found(KIND_FEC_MISMATCH, at_port(one->port), at_port(other->port),
+		      "FEC is switched off at the %s, although both support it",
+		      is_on ? "second" : "first");
+}
+
+static void check_fec(const struct mad_fabric *fabric)
+{
+	const struct mad_fabric_port *port = NULL;
+	struct attribute *ends = NULL; /* two for each link */
+	size_t count = 0;
+
+	while ((port = mad_fabric_next_port(fabric, port))) {
+		if (!port->peer || !is_first_end(port) || !is_link_selected(port) ||
+		    !has_fec(port) || !has_fec(port->peer))
+			continue;
+		ends = extend(ends, count, sizeof(*ends));
+		ends[count++] = (struct attribute){.port = port, .modifier = port->number};
+		ends = extend(ends, count, sizeof(*ends));
+		ends[count++] =
+			(struct attribute){.port = port->peer, .modifier = port->peer->number};
 	}
+	read_attributes(ends, count, MAD_PORT_INFO_EXTENDED);
+	for (size_t i = 0; i < count; i += 2)
+		check_fec_of_link(&ends[i], &ends[i + 1]);
+	for (size_t i = 0; i < count; i++)
+		if (ends[i].error)
+			record_failure(at_port(ends[i].port), "its FEC could not be read: %s",
+				       error_text(ends[i].error));
+	free(ends);
 }
 
 /* --- names -------------------------------------------------------------------------- */
@@ -244,12 +364,6 @@ static bool is_factory_name(const char *name)
 	return false;
 }
 
-/* The nodes of the aggregation protocol of switches: one a switch, all with one name. */
-static bool is_part_of_switch(const char *name)
-{
-	return fnmatch("*Mellanox Technologies Aggregation Node*", name, 0) == 0;
-}
-
 static int compare_names(const void *a, const void *b)
 {
 	const struct mad_fabric_node *first = *(const struct mad_fabric_node *const *)a;
@@ -257,45 +371,35 @@ static int compare_names(const void *a, const void *b)
 	char name_a[NAME_SIZE], name_b[NAME_SIZE];
 	int order = strcmp(node_name(first, name_a), node_name(second, name_b));
 
-	return order ? order : compare_nodes(first, second);
-}
-
-static void check_name(const struct mad_fabric_node **nodes, size_t count)
-{
-	char name[NAME_SIZE];
-
-	node_name(nodes[0], name);
-	if (is_part_of_switch(name))
-		return;
-	if (!nodes[0]->description[strspn(nodes[0]->description, " ")] &&
-	    !has_own_name(nodes[0])) {
-		if (!is_nameless[nodes[0]->index])
-			found(KIND_FACTORY_NAME, at_node(nodes[0]), nowhere,
-			      "the node has no name");
-	} else if (is_factory_name(name)) {
-		for (size_t i = 0; i < count; i++)
-			found(KIND_FACTORY_NAME, at_node(nodes[i]), nowhere,
-			      "the name is that of an unnamed device");
-	} else {
-		for (size_t i = 1; i < count; i++)
-			found(KIND_DUPLICATE_NAME, at_node(nodes[0]), at_node(nodes[i]),
-			      "both have this name");
-	}
+	return order ? order : compare_places(at_node(first), at_node(second));
 }
 
 static void check_names(const struct mad_fabric *fabric)
 {
 	const struct mad_fabric_node **nodes = sorted_nodes(fabric);
-	char first[NAME_SIZE], next[NAME_SIZE];
+	char first[NAME_SIZE] = "", name[NAME_SIZE];
 	size_t begin = 0;
 
 	qsort(nodes, fabric->node_count, sizeof(void *), compare_names);
-	for (size_t i = 1; i <= fabric->node_count; i++) {
-		if (i < fabric->node_count &&
-		    strcmp(node_name(nodes[begin], first), node_name(nodes[i], next)) == 0)
+	for (size_t i = 0; i < fabric->node_count; i++) {
+		if (strcmp(node_name(nodes[i], name), first) != 0) {
+			strcpy(first, name);
+			begin = i;
+		}
+		/* each switch has one of these nodes */
+		if (fnmatch("*Mellanox Technologies Aggregation Node*", name, 0) == 0 ||
+		    is_nameless[nodes[i]->index])
 			continue;
-		check_name(nodes + begin, i - begin);
-		begin = i;
+		if (!nodes[i]->description[strspn(nodes[i]->description, " ")] &&
+		    !has_own_name(nodes[i]))
+			found(KIND_FACTORY_NAME, at_node(nodes[i]), nowhere,
+			      "the node has no name");
+		else if (is_factory_name(name))
+			found(KIND_FACTORY_NAME, at_node(nodes[i]), nowhere,
+			      "the name is that of an unnamed device");
+		else if (i > begin)
+			found(KIND_DUPLICATE_NAME, at_node(nodes[begin]), at_node(nodes[i]),
+			      "both have this name");
 	}
 	free(nodes);
 }
@@ -304,81 +408,18 @@ static void check_names(const struct mad_fabric *fabric)
 
 #define SM_MASTER 3 /* SMInfo:SMState */
 
-struct manager {
-	const struct mad_fabric_port *port;
-	int error;
-	unsigned state, priority;
-};
-
-static void sm_info_read(struct mad_async *async, const struct mad_reply *reply, void *arg)
-{
-	struct manager *manager = arg;
-
-	(void)async;
-	manager->error = reply->error;
-	if (reply->error)
-		return;
-	manager->state = (unsigned)mad_read_field(reply->data, 0, IB_SMINFO_STATE_F);
-	manager->priority = (unsigned)mad_read_field(reply->data, 0, IB_SMINFO_PRIO_F);
-}
-
-/* By the route of the discovery, which needs no LID, if it leads to this very port. */
-static void request_sm_info(struct mad_async *async, struct manager *manager)
-{
-	const struct mad_fabric_port *port = manager->port;
-	ib_portid_t to = {0};
-
-	if (port->node->type == IB_NODE_SWITCH || port->number == port->node->entry_port ||
-	    !port->gmp_lid)
-		to.drpath = port->node->route;
-	else
-		to.lid = port->gmp_lid;
-	manager->error = mad_async_get(async, &to, MAD_SM_INFO, 0, sm_info_read, manager, NULL);
-}
-
-/* The ports with a subnet manager, and its state. */
-static struct manager *read_managers(const struct mad_fabric *fabric, size_t *count)
-{
-	struct mad_async *async = mad_async_create(ibmad_port);
-	const struct mad_fabric_port *port = NULL;
-	struct manager *managers;
-	size_t used = 0;
-
-	for (*count = 0; (port = mad_fabric_next_port(fabric, port));)
-		*count += (port->capability_mask & MAD_PORT_CAP_SM) != 0;
-	managers = allocate(*count + 1, sizeof(*managers));
-	while ((port = mad_fabric_next_port(fabric, port)))
-		if (port->capability_mask & MAD_PORT_CAP_SM) {
-			managers[used].port = port;
-			managers[used].error = -ECANCELED;
-			if (async)
-				request_sm_info(async, &managers[used]);
-			used++;
-		}
-	while (async && mad_async_wait(async, 100) == -ETIMEDOUT && !cancelled.is_set &&
-	       left_ms() != 1)
-		;
-	mad_async_free(async);
-	for (size_t i = 0; i < *count; i++)
-		if (managers[i].error)
-			record_failure(NULL, managers[i].port,
-				       "the state of its subnet manager could not be read: %s",
-				       error_text(managers[i].error));
-	return managers;
-}
-
 /* Ports that another subnet manager has configured than the master. */
 static void check_sm_lids(const struct mad_fabric *fabric, const struct mad_fabric_port *master)
 {
 	const struct mad_fabric_port *port = NULL, *first = NULL;
-	unsigned count = 0, lids = 1U << master->lmc;
+	unsigned count = 0;
 
 	while (master->lid && (port = mad_fabric_next_port(fabric, port))) {
 		bool has_lid =
 			port->node->type == IB_NODE_SWITCH ? !port->number : port->peer != NULL;
 
 		if (!has_lid || !port->info || port->state < MAD_PORT_ARMED ||
-		    (port->sm_lid >= master->lid && port->sm_lid < master->lid + lids))
+		    port->sm_lid >> master->lmc == master->lid >> master->lmc)
 			continue;
 		if (!count++)
 			first = port;
@@ -391,67 +432,65 @@ static void check_sm_lids(const struct mad_fabric *fabric, const struct mad_fabr
 
 static void check_managers(const struct mad_fabric *fabric)
 {
-	const struct manager *masters[2] = {NULL};
-	size_t count, silent = 0, master_count = 0;
-	struct manager *managers = read_managers(fabric, &count);
+	const struct mad_fabric_port *port = NULL, *masters[2] = {NULL};
+	struct attribute *managers = NULL;
+	unsigned priorities[2] = {0};
+	size_t count = 0, master_count = 0, silent_count = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		silent += managers[i].error != 0;
-		if (managers[i].error || managers[i].state != SM_MASTER)
-			continue;
-		if (master_count++ < 2)
-			masters[master_count - 1] = &managers[i];
-	}
+	while ((port = mad_fabric_next_port(fabric, port)))
+		if (port->capability_mask & MAD_PORT_CAP_SM) {
+			managers = extend(managers, count, sizeof(*managers));
+			managers[count++] = (struct attribute){.port = port};
+		}
+	read_attributes(managers, count, MAD_SM_INFO);
+	for (size_t i = 0; i < count; i++)
+		if (managers[i].error == -ETIMEDOUT && ++silent_count)
+			found(KIND_NO_ANSWER, at_port(managers[i].port), nowhere,
+			      "the subnet manager does not respond");
+		else if (managers[i].error && ++silent_count)
+			record_failure(at_port(managers[i].port),
+				       "the state of its subnet manager: %s",
+				       error_text(managers[i].error));
+		else if (mad_read_field(managers[i].data, 0, IB_SMINFO_STATE_F) == SM_MASTER &&
+			 master_count++ < 2) {
+			masters[master_count - 1] = managers[i].port;
+			priorities[master_count - 1] =
+				(unsigned)mad_read_field(managers[i].data, 0, IB_SMINFO_PRIO_F);
+		}
+	free(managers);
 	if (master_count > 1)
-		found(KIND_TWO_MASTERS, at_port(masters[0]->port), at_port(masters[1]->port),
+		found(KIND_TWO_MASTERS, at_port(masters[0]), at_port(masters[1]),
 		      "%zu subnet managers are master, these with the priorities %u and %u",
-		      master_count, masters[0]->priority, masters[1]->priority);
+		      master_count, priorities[0], priorities[1]);
 	else if (master_count == 1)
-		check_sm_lids(fabric, masters[0]->port);
-	else if (has_finding(KIND_NO_ANSWER) || silent)
-		record_failure(
-			NULL, NULL,
-			"no master subnet manager was seen; it may be on or behind a node "
-			"that does not respond");
+		check_sm_lids(fabric, masters[0]);
+	else if (has_finding(KIND_NO_ANSWER) || silent_count)
+		record_failure(nowhere, "no master subnet manager was seen; it may be on or "
+					"behind a node that does not respond");
 	else if (!failure_count())
 		found(KIND_NO_SM, nowhere, nowhere, "no subnet manager is master%s",
 		      count ? ": all are standby or inactive" : "");
-	free(managers);
 }
 
 /* --- the command -------------------------------------------------------------------- */
-
-static void check_all_counters(const struct mad_fabric *fabric)
-{
-	uint64_t wanted = MAD_COUNTERS_ERRORS;
-	struct mad_fabric_counters *counters;
-
-	if (settings.fec)
-		wanted |= MAD_COUNTER_BIT(MAD_COUNTER_FEC_UNCORRECTABLE_BLOCKS);
-	counters = read_counters(fabric, wanted, false);
-	check_counters(counters, fabric);
-	mad_fabric_counters_free(counters);
-}
 
 int run_check(void)
 {
 	struct mad_fabric *before = settings.expect ? load(settings.expect) : NULL;
 	struct mad_fabric *fabric = discover(before);
 
-	check_selection(fabric, before);
 	told = allocate(fabric->port_count, sizeof(*told));
 	is_nameless = allocate(fabric->node_count, sizeof(*is_nameless));
 	for (size_t i = 0; i < fabric->problem_count; i++)
-		check_problem(fabric, before, i);
+		check_problem(mad_fabric_get_problem(fabric, i));
+	check_suspects(fabric, before, MAD_FABRIC_PROBLEM_BEHIND, report_silent);
+	check_suspects(fabric, before, MAD_FABRIC_PROBLEM_GUID, report_twice);
 	check_managers(fabric);
 	check_links(fabric, !has_finding(KIND_NO_SM));
+	check_fec(fabric);
 	check_names(fabric);
-	if (!cancelled.is_set)
-		check_all_counters(fabric);
+	check_counters(fabric);
 	if (before)
-		check_expected(before, fabric, told);
-	print_findings(fabric);
-	free(told);
-	free(is_nameless);
-	return finding_count() ? EXIT_FOUND : failure_count() ? EXIT_FAILED : EXIT_CLEAN;
+		report_differences(before, fabric, told);
+	return print_findings(fabric);
 }

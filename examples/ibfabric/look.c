@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What all commands do before their own work: the fabric, selections, readings of counters. */
+/* What is read from the fabric: the discovery, attributes of ports, counters. */
 
 #include "ibfabric.h"
 
 #include <infiniband/mad_errors.h>
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <time.h>
 #include <unistd.h>
 
-#define SLICE_MS 100
+#define SLICE_MS      100
+#define REQUESTS_MOST 4096 /* submitted at once */
 
 struct mad_cancel cancelled;
 struct ibmad_port *ibmad_port;
-static struct timespec start; /* all 0: not yet */
+static bool *is_silent; /* by the index of a node: it did not respond to the discovery */
 
-/* --- time -------------------------------------------------------------------------- */
+/* --- time and progress --------------------------------------------------------------- */
 
+/* Since the first call. */
 static unsigned elapsed_ms(void)
 {
+	static struct timespec start;
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -41,17 +43,21 @@ unsigned left_ms(void)
 	return elapsed < settings.time_limit_ms ? settings.time_limit_ms - elapsed : 1;
 }
 
-/* False if a signal or the time limit ended it. */
-static bool pause_ms(unsigned ms)
+bool is_over(void)
 {
-	unsigned end = elapsed_ms() + ms, now;
+	return cancelled.is_set ||
+	       (settings.time_limit_ms && elapsed_ms() >= settings.time_limit_ms);
+}
 
-	while (!cancelled.is_set && (now = elapsed_ms()) < end) {
-		if (settings.time_limit_ms && now >= settings.time_limit_ms)
-			return false;
-		poll(NULL, 0, end - now < SLICE_MS ? (int)(end - now) : SLICE_MS);
-	}
-	return !cancelled.is_set;
+const char *why_over(void)
+{
+	return cancelled.is_set ? "a signal" : "the time limit";
+}
+
+/* The end of a reading is one failure, not one of each port that was not read. */
+static bool is_early_end(int error)
+{
+	return error == -ETIME || error == -ECANCELED;
 }
 
 const char *error_text(int error)
@@ -59,15 +65,13 @@ const char *error_text(int error)
 	return error == -ETIMEDOUT ? "no response" : strerror(-error);
 }
 
-/* --- the progress line -------------------------------------------------------------- */
-
 static bool has_progress;
 
 void show_progress(const char *format, ...)
 {
 	va_list args;
 
-	if (!isatty(2))
+	if (!isatty(STDERR_FILENO))
 		return;
 	has_progress = true;
 	fputc('\r', stderr);
@@ -84,60 +88,61 @@ void end_progress(void)
 	has_progress = false;
 }
 
+/* --- the fabric ---------------------------------------------------------------------- */
+
 static void show_discovery(const struct mad_fabric_progress *progress, void *arg)
 {
 	(void)arg;
 	show_progress("%zu nodes, %zu links", progress->nodes, progress->links);
 }
 
-/* --- the fabric ---------------------------------------------------------------------- */
-
-struct mad_fabric *load(const char *path)
+/* A problem that ended the discovery is recorded once, and the two ends of a link that differ
+ * are no failure. check has findings for most others. */
+static bool is_failure(const struct mad_fabric_problem *problem, int end)
 {
-	FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-	struct mad_fabric *fabric;
-	unsigned line = 0;
-	int error;
-
-	if (!file)
-		die("%s: %s", path, strerror(errno));
-	error = mad_fabric_load(file, &fabric, &line);
-	if (file != stdin)
-		fclose(file);
-	if (error == -EBADMSG && line)
-		die("%s: line %u is not of a stored fabric", path, line);
-	if (error)
-		die("%s: %s", path, error == -EBADMSG ? "no node" : strerror(-error));
-	return fabric;
+	if (problem->kind == MAD_FABRIC_PROBLEM_ROUTE_TOO_LONG ||
+	    problem->kind == MAD_FABRIC_PROBLEM_TOO_MANY)
+		return true;
+	return !is_command("check") && !(end && problem->error == end) &&
+	       problem->kind != MAD_FABRIC_PROBLEM_LINK;
 }
 
-/* An end of the discovery is one failure, not one of each port that is not known. */
-static bool is_early_end(int error)
+static void record_problems(const struct mad_fabric *fabric, int end)
 {
-	return error == -ETIME || error == -ECANCELED;
-}
+	const struct mad_fabric_problem *problem;
+	char text[MAD_FABRIC_PROBLEM_TEXT_SIZE];
 
-static const char *early_end_text(int error)
-{
-	return error == -ECANCELED ? "a signal" : "the time limit";
+	if (is_early_end(end))
+		record_failure(nowhere, "%s ended the discovery after %zu nodes", why_over(),
+			       fabric->node_count);
+	else if (end)
+		record_failure(nowhere, "the discovery ended after %zu nodes: %s",
+			       fabric->node_count, strerror(-end));
+	is_silent = allocate(fabric->node_count, sizeof(*is_silent));
+	for (size_t i = 0; (problem = mad_fabric_get_problem(fabric, i)); i++) {
+		if (problem->kind == MAD_FABRIC_PROBLEM_NODE && problem->node)
+			is_silent[problem->node->index] |= problem->error == -ETIMEDOUT;
+		if (is_failure(problem, end))
+			record_failure(nowhere, "%s",
+				       mad_fabric_problem_text(problem, text, sizeof(text)));
+	}
 }
 
 struct mad_fabric *discover(const struct mad_fabric *previous)
 {
 	struct mad_fabric_options options = {.read = MAD_FABRIC_READ_DEFAULT |
 						     MAD_FABRIC_READ_MLNX_EXT_PORTS,
-					     .progress = isatty(2) ? show_discovery : NULL,
+					     .progress = show_discovery,
 					     .previous = previous,
 					     .m_key = settings.m_key,
 					     .cancel = &cancelled,
 					     .time_limit_ms = left_ms(),
 					     .partial = true};
-	const struct mad_fabric_problem *problem;
-	char text[MAD_FABRIC_PROBLEM_TEXT_SIZE];
+	char text[MAD_ERROR_TEXT_SIZE + PLACE_SIZE];
 	struct mad_fabric *fabric;
 	int error;
 
-	if (mad_port_open(settings.device, settings.device_port, &ibmad_port))
+	if (mad_port_open(settings.device, (int)settings.device_port, &ibmad_port))
 		die("%s", mad_failure_text(NULL, text, sizeof(text)));
 	if (settings.max_rate)
 		mad_port_set(ibmad_port, MAD_PORT_RATE, settings.max_rate);
@@ -146,139 +151,82 @@ struct mad_fabric *discover(const struct mad_fabric *previous)
 	error = mad_fabric_discover(ibmad_port, &options, &fabric);
 	end_progress();
 	if (!fabric)
-		die("%s", is_early_end(error) ? early_end_text(error)
+		die("%s", is_early_end(error) ? why_over()
 					      : mad_failure_text(NULL, text, sizeof(text)));
 	if (fabric->origin && fabric->origin->info && fabric->origin->state == MAD_PORT_DOWN)
-		die("the local port is down: %s", place_of_port(fabric->origin, text));
-	if (is_early_end(error))
-		record_failure(NULL, NULL, "%s ended the discovery after %zu nodes",
-			       early_end_text(error), fabric->node_count);
-	else if (error)
-		record_failure(NULL, NULL, "the discovery ended after %zu nodes: %s",
-			       fabric->node_count, strerror(-error));
-	/* check has findings for these, and the differences do not have them */
-	for (size_t i = 0; (problem = mad_fabric_get_problem(fabric, i)); i++)
-		if ((problem->kind == MAD_FABRIC_PROBLEM_ROUTE_TOO_LONG ||
-		     problem->kind == MAD_FABRIC_PROBLEM_TOO_MANY ||
-		     strcmp(settings.command, "check") != 0) &&
-		    !(error && problem->error == error) &&
-		    problem->kind != MAD_FABRIC_PROBLEM_LINK)
-			record_failure(NULL, NULL, "%s",
-				       mad_fabric_problem_text(problem, text, sizeof(text)));
+		die("the local port is down: %s", place_text(at_port(fabric->origin), text));
+	record_problems(fabric, error);
+	check_selection(fabric, previous);
 	return fabric;
 }
 
-/* --- selections ---------------------------------------------------------------------- */
+/* --- attributes ---------------------------------------------------------------------- */
 
-/* Whether an argument is the node: its GUID, its name, or a pattern. */
-static bool is_name_of(const char *pattern, const struct mad_fabric_node *node)
+static void attribute_read(struct mad_async *async, const struct mad_reply *reply, void *arg)
 {
-	char name[NAME_SIZE], *end;
-	uint64_t guid;
+	struct attribute *attribute = arg;
 
-	if (strncmp(pattern, "0x", 2) == 0) {
-		guid = strtoull(pattern, &end, 16);
-		if (!*end)
-			return guid == node->guid;
+	(void)async;
+	attribute->error = reply->error;
+	if (!reply->error)
+		memcpy(attribute->data, reply->data, sizeof(attribute->data));
+}
+
+/* By the route of the discovery, which needs no LID, if it leads to this very port. */
+static void request(struct mad_async *async, struct attribute *attribute, unsigned id)
+{
+	const struct mad_fabric_port *port = attribute->port;
+	ib_portid_t to = {0};
+
+	if (port->node->type == IB_NODE_SWITCH || port->number == port->node->entry_port ||
+	    !port->gmp_lid)
+		to.drpath = port->node->route;
+	else
+		to.lid = port->gmp_lid;
+	attribute->error = mad_async_get(async, &to, id, attribute->modifier, attribute_read,
+					 attribute, NULL);
+}
+
+void read_attributes(struct attribute *attributes, size_t count, unsigned id)
+{
+	struct mad_async *async = mad_async_create(ibmad_port);
+
+	if (!async)
+		die("%s", strerror(errno));
+	for (size_t i = 0; i < count; i++) {
+		attributes[i].error = -ECANCELED;
+		if (is_over())
+			continue;
+		request(async, &attributes[i], id);
+		if ((i + 1) % REQUESTS_MOST && i + 1 < count)
+			continue;
+		while (mad_async_wait(async, SLICE_MS) == -ETIMEDOUT && !is_over())
+			;
 	}
-	return fnmatch(pattern, node_name(node, name), 0) == 0;
-}
-
-/* port NULL: the node, or any of its ports. */
-static bool matches(const char *argument, const struct mad_fabric_node *node,
-		    const struct mad_fabric_port *port)
-{
-	const char *slash = strrchr(argument, '/');
-	char pattern[NAME_SIZE], *end;
-	unsigned long number;
-
-	if (is_name_of(argument, node))
-		return true;
-	if (port && port->guid && strncmp(argument, "0x", 2) == 0 &&
-	    node->type != IB_NODE_SWITCH && strtoull(argument, &end, 16) == port->guid && !*end)
-		return true;
-	if (!slash || !slash[1] || slash[1 + strspn(slash + 1, "0123456789")] ||
-	    (size_t)(slash - argument) >= sizeof(pattern))
-		return false;
-	memcpy(pattern, argument, (size_t)(slash - argument));
-	pattern[slash - argument] = 0;
-	number = strtoul(slash + 1, NULL, 10);
-	return (!port || port->number == number) && number <= node->port_count &&
-	       is_name_of(pattern, node);
-}
-
-static bool is_selected_kind(const struct mad_fabric_node *node)
-{
-	return node->type == IB_NODE_SWITCH ? !settings.only_hosts : !settings.only_switches;
-}
-
-/* port NULL: the node, or any of its ports. */
-static bool is_chosen(const struct mad_fabric_node *node, const struct mad_fabric_port *port)
-{
-	char *const *argument = settings.arguments;
-
-	if (!is_selected_kind(node))
-		return false;
-	if (!*argument)
-		return true;
-	while (*argument && !matches(*argument, node, port))
-		argument++;
-	return *argument != NULL;
-}
-
-bool is_selected(const struct mad_fabric_port *port)
-{
-	return is_chosen(port->node, port);
-}
-
-bool is_node_selected(const struct mad_fabric_node *node)
-{
-	return is_chosen(node, NULL);
-}
-
-bool is_link_selected(const struct mad_fabric_port *port)
-{
-	return is_selected(port) || (port->peer && is_selected(port->peer));
-}
-
-static bool is_in(const struct mad_fabric *fabric, const char *argument)
-{
-	const struct mad_fabric_port *port = NULL;
-
-	while (fabric && (port = mad_fabric_next_port(fabric, port)))
-		if (matches(argument, port->node, port))
-			return true;
-	return false;
-}
-
-void check_selection(const struct mad_fabric *fabric, const struct mad_fabric *before)
-{
-	for (char *const *argument = settings.arguments; *argument; argument++)
-		if (!is_in(fabric, *argument) && !is_in(before, *argument))
-			die("no node or port is %s", *argument);
-}
-
-bool is_first_end(const struct mad_fabric_port *port)
-{
-	return !port->peer || port->peer->peer != port || compare_ports(port, port->peer) <= 0;
+	mad_async_free(async);
 }
 
 /* --- counters ------------------------------------------------------------------------ */
 
-static bool is_counted(const struct mad_fabric_port *port, void *arg)
+bool has_counters(const struct mad_fabric_port *port)
 {
-	(void)arg;
-	return is_link_selected(port);
+	return port->node->type == IB_NODE_SWITCH ? port->number || port->node->enhanced_port0
+						  : port->peer != NULL;
 }
 
-static void read_once(struct mad_fabric_counters *counters, uint64_t wanted, bool basic)
+static bool is_read(const struct mad_fabric_port *port, void *arg)
+{
+	(void)arg;
+	return is_link_selected(port) && !is_silent[port->node->index];
+}
+
+static void read_once(struct mad_fabric_counters *counters, uint64_t wanted)
 {
 	struct mad_fabric_counters_options options = {.counters = wanted,
-						      .basic = basic,
 						      .time_limit_ms = left_ms(),
 						      .cancel = &cancelled,
 						      .m_key = settings.m_key,
-						      .filter = is_counted};
+						      .filter = is_read};
 	char text[MAD_ERROR_TEXT_SIZE];
 	int error;
 
@@ -286,68 +234,71 @@ static void read_once(struct mad_fabric_counters *counters, uint64_t wanted, boo
 	error = mad_fabric_counters_read(ibmad_port, counters, &options);
 	end_progress();
 	if (is_early_end(error))
-		record_failure(NULL, NULL,
+		record_failure(nowhere,
 			       "%s ended a reading of counters: %zu of %zu ports were read",
-			       early_end_text(error), counters->latest->read,
-			       counters->latest->wanted);
+			       why_over(), counters->latest->read, counters->latest->wanted);
 	else if (error)
-		record_failure(NULL, NULL, "counters: %s",
+		record_failure(nowhere, "counters: %s",
 			       mad_failure_text(NULL, text, sizeof(text)));
 }
 
-/* Whether a reading left out a port with counters, because no LID leads to it. */
-static bool lacks_lid(const struct mad_fabric_port *port)
-{
-	if (port->gmp_lid || !is_link_selected(port))
-		return false;
-	return port->node->type == IB_NODE_SWITCH ? port->number || port->node->enhanced_port0
-						  : port->state != MAD_PORT_DOWN;
-}
-
+/* Of the latest reading; a node that no longer responds is a finding of check. */
 static void record_unread(struct mad_fabric_counters *counters)
 {
 	const struct mad_fabric_counters_port *each = NULL;
-	const struct mad_fabric_node *last = NULL;
-	unsigned without = 0, of_node = 0;
+	const struct mad_fabric_node *silent = NULL;
+	unsigned without = 0;
 
 	while ((each = mad_fabric_counters_next(counters, each))) {
 		const struct mad_fabric_port *port = each->port;
 
-		if (!port)
+		if (!port || !is_read(port, NULL))
 			continue;
-		without += !each->is_latest && lacks_lid(port);
+		without += !each->is_latest && !port->gmp_lid && has_counters(port);
 		if (!each->is_latest || !each->error || is_early_end(each->error))
 			continue;
-		of_node = port->node == last ? of_node + 1 : 1;
-		last = port->node;
-		if (each->error != -ETIMEDOUT || of_node == 1)
-			record_failure(port->node, each->error == -ETIMEDOUT ? NULL : port,
-				       "the counters could not be read: %s",
+		if (each->error != -ETIMEDOUT)
+			record_failure(at_port(port), "the counters could not be read: %s",
 				       error_text(each->error));
+		else if (port->node != silent && is_command("check"))
+			found(KIND_NO_ANSWER, at_node(port->node), nowhere,
+			      "responded to the discovery, but not when its counters were "
+			      "read");
+		else if (port->node != silent)
+			record_failure(at_node(port->node),
+				       "the counters could not be read: no response");
+		if (each->error == -ETIMEDOUT)
+			silent = port->node;
 	}
 	if (without)
-		record_failure(NULL, NULL, "%u ports have no LID: their counters were not read",
+		record_failure(nowhere, "%u ports have no LID: their counters were not read",
 			       without);
 }
 
-struct mad_fabric_counters *read_counters(const struct mad_fabric *fabric, uint64_t wanted,
-					  bool basic)
+/* False if a signal or the time limit ended it. */
+static bool pause_ms(unsigned ms)
+{
+	unsigned end = elapsed_ms() + ms, now;
+
+	while (!is_over() && (now = elapsed_ms()) < end) {
+		show_progress("the second reading in %u s", (end - now + 999) / 1000);
+		poll(NULL, 0, end - now < SLICE_MS ? (int)(end - now) : SLICE_MS);
+	}
+	end_progress();
+	return !is_over();
+}
+
+struct mad_fabric_counters *read_counters(const struct mad_fabric *fabric, uint64_t wanted)
 {
 	struct mad_fabric_counters *counters = mad_fabric_counters_create(NULL);
 
 	if (!counters || mad_fabric_counters_set_fabric(counters, fabric))
 		die("out of memory");
-	read_once(counters, wanted, basic);
-	if (settings.interval_ms && !cancelled.is_set) {
-		show_progress("waiting %g s for the second reading",
-			      settings.interval_ms / 1e3);
-		if (pause_ms(settings.interval_ms))
-			read_once(counters, wanted, basic);
-		else
-			record_failure(NULL, NULL, "%s: there was no second reading",
-				       cancelled.is_set ? "a signal" : "the time limit");
-		end_progress();
-	}
+	read_once(counters, wanted);
+	if (settings.interval_ms && pause_ms(settings.interval_ms))
+		read_once(counters, wanted);
+	else if (settings.interval_ms)
+		record_failure(nowhere, "%s: there was no second reading", why_over());
 	record_unread(counters);
 	return counters;
 }

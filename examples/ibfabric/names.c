@@ -1,30 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The names of nodes, and the order in which nodes and ports are shown. */
+/* Places: the names that are shown, the order of nodes and ports, and selections. */
 
 #include "ibfabric.h"
 
-#include <errno.h>
+#include "../program.h"
 
+#include <errno.h>
+#include <fnmatch.h>
+
+const struct place nowhere;
 static struct mad_node_names *names;
+
+struct place at_port(const struct mad_fabric_port *port)
+{
+	return (struct place){port ? port->node : NULL, port};
+}
+
+struct place at_node(const struct mad_fabric_node *node)
+{
+	return (struct place){node, NULL};
+}
+
+/* --- names ------------------------------------------------------------------------ */
 
 void load_names(const char *path)
 {
 	unsigned line = 0;
-	FILE *file = fopen(path ? path : MAD_NODE_NAMES_PATH, "re");
-	int error;
+	FILE *file = path ? open_file(path) : fopen(MAD_NODE_NAMES_PATH, "re");
+	int error = file ? mad_node_names_load(file, &names, &line) : 0;
 
-	if (!file && !path)
-		return;
-	if (!file)
-		die("%s: %s", path, strerror(errno));
-	error = mad_node_names_load(file, &names, &line);
-	fclose(file);
 	if (error == -EBADMSG)
 		die("%s: line %u is not a GUID and a name", path ? path : MAD_NODE_NAMES_PATH,
 		    line);
 	if (error)
 		die("%s: %s", path ? path : MAD_NODE_NAMES_PATH, strerror(-error));
+	if (file)
+		fclose(file);
 }
 
 bool has_own_name(const struct mad_fabric_node *node)
@@ -42,61 +54,58 @@ char *node_name(const struct mad_fabric_node *node, char name[NAME_SIZE])
 	return name;
 }
 
-const char *type_name(const struct mad_fabric_node *node)
+char *place_text(struct place place, char text[PLACE_SIZE])
 {
-	return node->type == IB_NODE_SWITCH   ? "switch"
-	       : node->type == IB_NODE_ROUTER ? "router"
-	       : node->type == IB_NODE_CA     ? "host"
-					      : "unknown";
+	char name[NAME_SIZE], port[16] = "";
+
+	if (place.port)
+		snprintf(port, sizeof(port), " port %u", place.port->number);
+	snprintf(text, PLACE_SIZE, "%s%s (0x%016" PRIx64 ")", node_name(place.node, name), port,
+		 place.node->guid);
+	return text;
 }
 
-char *place_of_port(const struct mad_fabric_port *port, char place[PLACE_SIZE])
-{
-	char name[NAME_SIZE];
-
-	snprintf(place, PLACE_SIZE, "%s port %u (0x%016" PRIx64 ")",
-		 node_name(port->node, name), port->number, port->node->guid);
-	return place;
-}
-
-char *place_of_node(const struct mad_fabric_node *node, char place[PLACE_SIZE])
+char *short_place(const struct mad_fabric_port *port, char text[PLACE_SIZE])
 {
 	char name[NAME_SIZE];
 
-	snprintf(place, PLACE_SIZE, "%s (0x%016" PRIx64 ")", node_name(node, name), node->guid);
-	return place;
+	snprintf(text, PLACE_SIZE, "%s/%u", node_name(port->node, name), port->number);
+	return text;
 }
 
-char *short_place(const struct mad_fabric_port *port, char place[PLACE_SIZE])
+const char *state_name(const struct mad_fabric_port *port)
 {
-	char name[NAME_SIZE];
+	static const char *const states[] = {"", "Down", "Init", "Armed", "Active"};
 
-	snprintf(place, PLACE_SIZE, "%s/%u", node_name(port->node, name), port->number);
-	return place;
+	return port->info && port->state < 5 ? states[port->state] : "";
 }
 
-/* Switches first; then by name, in which numbers count as numbers. */
-int compare_nodes(const struct mad_fabric_node *a, const struct mad_fabric_node *b)
+/* --- order ------------------------------------------------------------------------ */
+
+int compare_places(struct place a, struct place b)
 {
 	char name_a[NAME_SIZE], name_b[NAME_SIZE];
-	int order = (a->type != IB_NODE_SWITCH) - (b->type != IB_NODE_SWITCH);
+	int order;
 
-	if (!order)
-		order = strverscmp(node_name(a, name_a), node_name(b, name_b));
-	return order ? order : (a->guid > b->guid) - (a->guid < b->guid);
+	if (!a.node || !b.node)
+		return (a.node != NULL) - (b.node != NULL);
+	if (a.node != b.node) {
+		order = (a.node->type != IB_NODE_SWITCH) - (b.node->type != IB_NODE_SWITCH);
+		if (!order)
+			order = strverscmp(node_name(a.node, name_a),
+					   node_name(b.node, name_b));
+		if (!order)
+			order = (a.node->guid > b.node->guid) - (a.node->guid < b.node->guid);
+		if (order)
+			return order;
+	}
+	return a.port && b.port ? a.port->number - b.port->number : 0;
 }
 
-int compare_ports(const struct mad_fabric_port *a, const struct mad_fabric_port *b)
+static int compare_nodes(const void *a, const void *b)
 {
-	int order = a->node == b->node ? 0 : compare_nodes(a->node, b->node);
-
-	return order ? order : (a->number > b->number) - (a->number < b->number);
-}
-
-static int compare_node_pointers(const void *a, const void *b)
-{
-	return compare_nodes(*(const struct mad_fabric_node *const *)a,
-			     *(const struct mad_fabric_node *const *)b);
+	return compare_places(at_node(*(const struct mad_fabric_node *const *)a),
+			      at_node(*(const struct mad_fabric_node *const *)b));
 }
 
 const struct mad_fabric_node **sorted_nodes(const struct mad_fabric *fabric)
@@ -105,7 +114,7 @@ const struct mad_fabric_node **sorted_nodes(const struct mad_fabric *fabric)
 
 	for (size_t i = 0; i < fabric->node_count; i++)
 		nodes[i] = mad_fabric_get_node(fabric, i);
-	qsort(nodes, fabric->node_count, sizeof(void *), compare_node_pointers);
+	qsort(nodes, fabric->node_count, sizeof(void *), compare_nodes);
 	return nodes;
 }
 
@@ -116,14 +125,82 @@ const struct mad_fabric_port **sorted_ports(const struct mad_fabric *fabric)
 	size_t count = 0;
 
 	for (size_t i = 0; i < fabric->node_count; i++)
-		for (unsigned n = 0; n <= nodes[i]->port_count; n++) {
-			const struct mad_fabric_port *port = mad_fabric_get_port(nodes[i], n);
+		for (unsigned number = 0; number <= nodes[i]->port_count; number++) {
+			const struct mad_fabric_port *port =
+				mad_fabric_get_port(nodes[i], number);
 
 			if (port && count < fabric->port_count)
 				ports[count++] = port;
 		}
 	free(nodes);
-	if (count < fabric->port_count)
-		die("the fabric has ports without numbers");
 	return ports;
+}
+
+bool is_first_end(const struct mad_fabric_port *port)
+{
+	return !port->peer || port->peer->peer != port ||
+	       compare_places(at_port(port), at_port(port->peer)) <= 0;
+}
+
+/* --- selections --------------------------------------------------------------------- */
+
+/* Whether a text is the GUID of the place, or its name, or a pattern of names. */
+static bool is_name_of(const char *pattern, struct place place)
+{
+	char name[NAME_SIZE], *end;
+	uint64_t guid = strtoull(pattern, &end, 16);
+
+	if (strncmp(pattern, "0x", 2) == 0 && !*end)
+		return guid == place.node->guid || (place.port && guid == place.port->guid &&
+						    place.node->type != IB_NODE_SWITCH);
+	return fnmatch(pattern, node_name(place.node, name), 0) == 0;
+}
+
+/* A node matches a port's text, too. */
+static bool matches(const char *argument, struct place place)
+{
+	const char *slash = strrchr(argument, '/');
+	char pattern[NAME_SIZE];
+	int number;
+
+	if (is_name_of(argument, place))
+		return true;
+	if (!slash || (number = read_number(slash + 1, 0, place.node->port_count)) < 0)
+		return false;
+	snprintf(pattern, sizeof(pattern), "%.*s", (int)(slash - argument), argument);
+	return (!place.port || place.port->number == number) && is_name_of(pattern, place);
+}
+
+bool is_selected(struct place place)
+{
+	char *const *argument = settings.arguments;
+
+	if (!place.node ||
+	    (place.node->type == IB_NODE_SWITCH ? settings.only_hosts : settings.only_switches))
+		return false;
+	while (*argument && !matches(*argument, place))
+		argument++;
+	return *argument || !*settings.arguments;
+}
+
+bool is_link_selected(const struct mad_fabric_port *port)
+{
+	return is_selected(at_port(port)) || is_selected(at_port(port->peer));
+}
+
+static bool is_in(const struct mad_fabric *fabric, const char *argument)
+{
+	const struct mad_fabric_port *port = NULL;
+
+	while (fabric && (port = mad_fabric_next_port(fabric, port)))
+		if (matches(argument, at_port(port)))
+			return true;
+	return false;
+}
+
+void check_selection(const struct mad_fabric *fabric, const struct mad_fabric *before)
+{
+	for (char *const *argument = settings.arguments; *argument; argument++)
+		if (!is_in(fabric, *argument) && !is_in(before, *argument))
+			die("no node or port is %s", *argument);
 }
