@@ -107,19 +107,16 @@ static void print_link(const struct mad_fabric_port *port)
 			"\t\"%016" PRIx64 "\" -- \"%016" PRIx64
 			"\" [taillabel=%u, headlabel=%u, ",
 			port->node->guid, peer->node->guid, port->number, peer->number);
-	fprintf(out, "color=%s, tooltip=\"%ux %s, %g Gb/s\"",
+	fprintf(out, "color=%s, tooltip=\"%ux %s, %g Gb/s%s",
 		*faults     ? "red"
 		: is_slow   ? "orange"
 		: is_active ? "black"
 			    : "grey",
-		port->width, mad_link_speed_name(port->speed), port->rate_gbps);
-	if (*faults) {
-		fputs(", label=\"", out);
-		for (const char *at = faults; *at; at++)
-			fprintf(out, strchr("\"\\", *at) ? "\\%c" : "%c", *at);
-		fputc('"', out);
-	}
-	fputs("]\n", out);
+		port->width, mad_link_speed_name(port->speed), port->rate_gbps,
+		*faults ? "; " : "");
+	for (const char *at = faults; *at; at++)
+		fprintf(out, strchr("\"\\", *at) ? "\\%c" : "%c", *at);
+	fputs("\"]\n", out);
 	free(faults);
 }
 
