@@ -25,6 +25,8 @@ const struct fault_form fault_forms[] = {
 	 "an older PMA: PortCounters only; 64: those without errors"},
 	{"errors", RULE_ERRORS, WITH_NUMBER | MAY_NAME_PORT, "errors 5",
 	 "symbol errors a second on each link"},
+	{"fec-mode", RULE_FEC_MODE, WITH_NUMBER | MAY_NAME_PORT, "fec-mode 2",
+	 "ports have PortInfoExtended, and this FECModeActive"},
 	{"fec", RULE_FEC, WITH_NUMBER | MAY_NAME_PORT, "fec 1000",
 	 "blocks a second that FEC corrects on each link"},
 	{"width", RULE_WIDTH, WITH_WIDTH | MAY_NAME_PORT, "width 1x on NODE/PORT",

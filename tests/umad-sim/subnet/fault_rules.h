@@ -24,6 +24,8 @@
  *	errors 5 [on NODE[/PORT]]	symbol errors a second at both ends of these links
  *	fec 1000 [on NODE[/PORT]]	blocks a second that FEC corrects at both ends of
  *					these links, besides the symbol errors
+ *	fec-mode 2 [on NODE[/PORT]]	these ports have PortInfoExtended with this FEC mode
+ *					in use and enabled; 0: no FEC
  *	width 1x [on NODE[/PORT]]	these links train with this width at most; the widths
  *					that their ports support and enable do not change
  *	speed FDR [on NODE[/PORT]]	likewise with this speed of a lane at most

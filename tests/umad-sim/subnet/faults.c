@@ -129,6 +129,15 @@ uint32_t faults_fec(const struct fabric *fabric, uint32_t port)
 	return rule ? rule->number : 0;
 }
 
+uint32_t faults_fec_mode(const struct fabric *fabric, uint32_t port)
+{
+	const struct standing_rule *rule = NULL;
+
+	if (fabric->faults)
+		rule = in_force(fabric, RULE_FEC_MODE, cable(fabric, port)->node, port);
+	return rule ? rule->number : NO_LIMIT;
+}
+
 /* The rule of a kind for the training of a port's link; NULL: none. */
 static const struct standing_rule *on_training(const struct fabric *fabric, enum rule_kind kind,
 					       uint32_t port)

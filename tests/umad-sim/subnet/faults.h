@@ -31,6 +31,7 @@ enum rule_kind {
 	RULE_PATH_LIMIT,
 	RULE_ERRORS,
 	RULE_FEC,
+	RULE_FEC_MODE,
 	RULE_WIDTH,
 	RULE_SPEED,
 	RULE_REROUTE,
@@ -119,6 +120,8 @@ uint32_t faults_errors(const struct fabric *fabric, uint32_t port);
 
 /* Blocks a second that FEC corrects on a port's link, besides the symbol errors. */
 uint32_t faults_fec(const struct fabric *fabric, uint32_t port);
+/* FECModeActive of a port; NO_LIMIT: it has no PortInfoExtended. */
+uint32_t faults_fec_mode(const struct fabric *fabric, uint32_t port);
 
 /* The lanes and the speed (enum link_speed) with which the link of a port trains at most: those
  * of a rule for either of its ends, or else of the topology; NO_LIMIT without. */

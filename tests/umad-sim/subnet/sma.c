@@ -10,6 +10,8 @@
 #include "traps.h"
 #include "trees.h"
 
+#include <infiniband/mad_link.h>
+
 #define VL_CAP            4 /* as encoded: VL0 - VL7 */
 #define MULTICAST_FDB_CAP 1024
 #define RESPONSE_TIME     16 /* 4.096 us * 2^16: 268 ms */
@@ -65,6 +67,15 @@ static void read_switch_info(const struct fabric *fabric, uint32_t node, uint8_t
 	mad_set_field(data, 0, IB_SW_ENHANCED_PORT0_F, hardware(fabric, node)->enhanced_port0);
 }
 
+static uint16_t port_capabilities2(const struct fabric *fabric, uint32_t port)
+{
+	uint16_t bits = link_capabilities2(cable(fabric, port));
+
+	if (faults_fec_mode(fabric, port) != NO_LIMIT)
+		bits |= MAD_PORT_CAP2_PORT_INFO_EXTENDED;
+	return bits;
+}
+
 /* The capabilities of a switch are those of all its ports, at port 0. */
 static uint16_t capabilities2(const struct fabric *fabric, uint32_t port)
 {
@@ -72,9 +83,9 @@ static uint16_t capabilities2(const struct fabric *fabric, uint32_t port)
 	uint16_t bits = 0;
 
 	if (node->type != NODE_SWITCH)
-		return link_capabilities2(cable(fabric, port));
+		return port_capabilities2(fabric, port);
 	for (uint32_t i = 1; i <= node->port_count; i++)
-		bits |= link_capabilities2(cable(fabric, node->first_port + i));
+		bits |= port_capabilities2(fabric, node->first_port + i);
 	return bits;
 }
 
@@ -259,6 +270,23 @@ static bool read_mlnx_port(const struct fabric *fabric, uint32_t port, uint8_t *
 	return true;
 }
 
+/* PortInfoExtended (IBA 14.2.5.19): each speed from FDR to NDR has the supported modes and the
+ * enabled ones, 16 bits each. */
+static bool read_fec_modes(const struct fabric *fabric, uint32_t port, uint8_t *data)
+{
+	uint32_t mode = port == NONE ? NO_LIMIT : faults_fec_mode(fabric, port);
+
+	if (mode == NO_LIMIT)
+		return false;
+	mad_set_field(data, 0, IB_PORT_EXT_CAPMASK_F, 1);
+	mad_set_field(data, 0, IB_PORT_EXT_FEC_MODE_ACTIVE_F, mode);
+	for (unsigned int speed = 0; speed < 4; speed++) {
+		data[4 * speed + 7] = 0xf;
+		data[4 * speed + 9] = (uint8_t)(1U << (mode & 3));
+	}
+	return true;
+}
+
 static bool read_forwarding(struct fabric *fabric, uint32_t node, unsigned int attribute,
 			    uint32_t modifier, uint8_t *data)
 {
@@ -319,6 +347,8 @@ bool sma_read(struct fabric *fabric, uint32_t node, unsigned int attribute, uint
 		return of_switch && read_forwarding(fabric, node, attribute, modifier, data);
 	case IB_ATTR_SMINFO:
 		return read_sm_info(fabric, own, data);
+	case IB_ATTR_PORT_INFO_EXT:
+		return read_fec_modes(fabric, named, data);
 	case IB_ATTR_MLNX_EXT_PORT_INFO:
 		return read_mlnx_port(fabric, named, data);
 	default:

@@ -49,6 +49,7 @@ SUBNET_TEST(each_standing_rule_has_its_kind)
 		{"path-limit 64 on alpha", RULE_PATH_LIMIT},
 		{"errors 5 on beta/1", RULE_ERRORS},
 		{"fec 1000 on beta/1", RULE_FEC},
+		{"fec-mode 2 on beta/1", RULE_FEC_MODE},
 		{"width 1x on beta/1", RULE_WIDTH},
 		{"speed QDR on beta/1", RULE_SPEED},
 		{"counters 32 on alpha", RULE_COUNTERS},
@@ -392,6 +393,6 @@ SUBNET_TEST(each_line_of_help_begins_with_a_rule)
 		    fault_apply(&subnet->fabric, line + 2, &error) != 0)
 			fail_msg("\"%s\": %s", line, error.text);
 	}
-	assert_int_equal(lines, 33);
+	assert_int_equal(lines, 34);
 	free(text);
 }
