@@ -19,38 +19,30 @@ static void tell_link(const struct mad_fabric_port *port)
 		told[port->peer->index] = true;
 }
 
-/* --- nodes that are problems at several ports --------------------------------------- */
-
-/* Problems of one node have one identity. */
-struct suspect {
-	const struct mad_fabric_problem *problem;
-	uint64_t identity; /* the GUID, or a small number */
-};
-
-static int compare_suspects(const void *a, const void *b)
-{
-	const struct suspect *first = a, *second = b;
-
-	if (first->identity != second->identity)
-		return first->identity < second->identity ? -1 : 1;
-	return compare_places(at_port(first->problem->port), at_port(second->problem->port));
-}
+/* --- problems of the discovery --------------------------------------------------------- */
 
 /*
  * A silent node without a known GUID may be behind several ports. If a LID that no other node
  * has is forwarded through two ports, they lead to one node, and have the lower identity.
  */
-static void identify(const struct mad_fabric *fabric, struct suspect *suspect, uint64_t *of_lid)
+static uint64_t identify(const struct mad_fabric *fabric, const struct mad_fabric_port *port)
 {
-	const struct mad_fabric_port *port = suspect->problem->port;
+	static uint64_t of_lid[UINT16_MAX + 1], last;
+	static struct attribute *blocks; /* of the forwarding table of this node */
+	static const struct mad_fabric_node *node;
 	const uint8_t *info = port->node->switch_info;
 	unsigned top = info ? (unsigned)mad_read_field(info, 0, IB_SW_LINEAR_FDB_TOP_F) : 0;
 	unsigned count = top / IB_SMP_DATA_SIZE + 1;
-	struct attribute *blocks = allocate(count, sizeof(*blocks));
+	uint64_t identity = ++last;
 
-	for (unsigned i = 0; i < count; i++)
-		blocks[i] = (struct attribute){.port = port, .modifier = i};
-	read_attributes(blocks, top ? count : 0, MAD_LINEAR_FORWARDING_TABLE);
+	if (node != port->node) {
+		free(blocks);
+		blocks = allocate(count, sizeof(*blocks));
+		for (unsigned i = 0; i < count; i++)
+			blocks[i] = (struct attribute){.port = port, .modifier = i};
+		read_attributes(blocks, top ? count : 0, MAD_LINEAR_FORWARDING_TABLE);
+		node = port->node;
+	}
 	for (unsigned lid = 1; lid <= top; lid++) {
 		const struct attribute *block = &blocks[lid / IB_SMP_DATA_SIZE];
 
@@ -58,151 +50,89 @@ static void identify(const struct mad_fabric *fabric, struct suspect *suspect, u
 		    mad_fabric_find_lid(fabric, lid))
 			continue;
 		if (!of_lid[lid])
-			of_lid[lid] = suspect->identity;
-		else if (of_lid[lid] < suspect->identity)
-			suspect->identity = of_lid[lid];
+			of_lid[lid] = identity;
+		else if (of_lid[lid] < identity)
+			identity = of_lid[lid];
 	}
-	free(blocks);
+	return identity;
 }
 
-/* A silent node: with its name if the stored fabric knows it. */
-static void report_silent(const struct suspect *suspects, size_t count,
-			  const struct mad_fabric *before)
+/* A node behind a port that does not respond: with its name if the stored fabric knows it. */
+static void check_silent(const struct mad_fabric *fabric, const struct mad_fabric *before,
+			 const struct mad_fabric_problem *problem)
 {
-	const struct mad_fabric_problem *first = suspects[0].problem;
 	const struct mad_fabric_node *known =
-		before && first->guid ? mad_fabric_find_guid(before, first->guid) : NULL;
-	char *ports, place[PLACE_SIZE];
-	size_t size;
-	FILE *list = open_text(&ports, &size);
+		before && problem->guid ? mad_fabric_find_guid(before, problem->guid) : NULL;
 
-	for (size_t i = known ? 0 : 1; i < count; i++)
-		fprintf(list, "%s%s", ftell(list) ? ", " : "",
-			short_place(suspects[i].problem->port, place));
-	close_text(list);
-	if (known)
-		found(KIND_NO_ANSWER, at_node(known), nowhere, "does not respond behind %s",
-		      ports);
-	else
-		found(KIND_NO_ANSWER, at_port(first->port), nowhere,
-		      "the node at the other end does not respond%s%s",
-		      count > 1 ? "; it is also behind " : "", ports);
-	free(ports);
+	if (known && problem->count > 1)
+		found_of(problem->guid, KIND_NO_ANSWER, at_node(known), at_port(problem->port),
+			 "the node does not respond, nor at %u more ports", problem->count - 1);
+	else if (known)
+		found_of(problem->guid, KIND_NO_ANSWER, at_node(known), at_port(problem->port),
+			 "the node does not respond");
+	else if (is_selected(at_port(problem->port)))
+		found_of(identify(fabric, problem->port), KIND_NO_ANSWER,
+			 at_port(problem->port), nowhere,
+			 "the node at the other end does not respond");
 }
 
-static struct place first_place(const struct mad_fabric_problem *problem)
+static void check_problem(const struct mad_fabric *fabric, const struct mad_fabric *before,
+			  const struct mad_fabric_problem *problem)
 {
-	return problem->port ? at_port(problem->port) : at_node(problem->node);
-}
-
-static struct place second_place(const struct mad_fabric_problem *problem)
-{
-	return problem->other_port ? at_port(problem->other_port)
-				   : at_node(problem->other_node);
-}
-
-static void report_twice(const struct suspect *suspects, size_t count,
-			 const struct mad_fabric *before)
-{
-	const struct mad_fabric_problem *first = suspects[0].problem;
-	char more[64] = "";
-
-	(void)before;
-	if (count > 1)
-		snprintf(more, sizeof(more), ", seen at %zu more ports", count - 1);
-	found(KIND_DUPLICATE_GUID, first_place(first), second_place(first),
-	      "the GUID 0x%016" PRIx64 " is there twice%s", first->guid, more);
-}
-
-/* One report for each node, behind however many ports it is. */
-static void check_suspects(const struct mad_fabric *fabric, const struct mad_fabric *before,
-			   enum mad_fabric_problem_kind kind,
-			   void (*report)(const struct suspect *suspects, size_t count,
-					  const struct mad_fabric *before))
-{
-	struct suspect *suspects = allocate(fabric->problem_count, sizeof(*suspects));
-	uint64_t *of_lid = allocate(UINT16_MAX + 1, sizeof(*of_lid));
-	size_t count = 0, begin = 0;
-
-	for (size_t i = 0; i < fabric->problem_count; i++) {
-		const struct mad_fabric_problem *problem = mad_fabric_get_problem(fabric, i);
-
-		if (problem->kind != kind || (problem->error && problem->error != -ETIMEDOUT) ||
-		    (!problem->guid && !is_selected(at_port(problem->port))))
-			continue;
-		suspects[count] = (struct suspect){problem, problem->guid};
-		if (!problem->guid) {
-			suspects[count].identity = count + 1;
-			identify(fabric, &suspects[count], of_lid);
-		}
-		count++;
-	}
-	qsort(suspects, count, sizeof(*suspects), compare_suspects);
-	for (size_t i = 1; i <= count; i++)
-		if (i == count || suspects[i].identity != suspects[begin].identity) {
-			report(suspects + begin, i - begin, before);
-			begin = i;
-		}
-	free(of_lid);
-	free(suspects);
-}
-
-/* --- other problems ------------------------------------------------------------------- */
-
-/* A node that responded, but not to all requests, or not as it should. */
-static void check_responses(const struct mad_fabric_problem *problem)
-{
-	const char *where = problem->port ? "the node at the other end: " : "";
-	char text[MAD_ERROR_TEXT_SIZE] = "a malformed response";
+	static const struct {
+		enum kind kind;
+		const char *text;
+	} others[] = {
+		[MAD_FABRIC_PROBLEM_PEER] = {KIND_CONTRADICTION,
+					     "the two disagree about their cables"},
+		[MAD_FABRIC_PROBLEM_PORT_COUNT] = {KIND_CONTRADICTION,
+						   "the number of ports is impossible"},
+		[MAD_FABRIC_PROBLEM_NODE_TYPE] = {KIND_CONTRADICTION,
+						  "the node is no CA, switch or router"},
+		[MAD_FABRIC_PROBLEM_LOOP] = {KIND_LOOP,
+					     "the cable leads from the node to itself"},
+		[MAD_FABRIC_PROBLEM_LINK] = {KIND_LINK_MISMATCH,
+					     "the two ends differ in state, width, speed or "
+					     "MTU"},
+	};
+	struct place place = problem->port ? at_port(problem->port) : at_node(problem->node);
+	struct place other = problem->other_port ? at_port(problem->other_port)
+						 : at_node(problem->other_node);
+	bool is_node = problem->kind == MAD_FABRIC_PROBLEM_NODE;
+	char text[MAD_ERROR_TEXT_SIZE] = "malformed";
 
 	if (problem->error == -EIO)
 		mad_status_text(IB_SMI_DIRECT_CLASS, problem->status, text, sizeof(text));
-	if (problem->kind == MAD_FABRIC_PROBLEM_NODE && problem->node)
-		is_nameless[problem->node->index] = true;
-	if (problem->error == -EIO || problem->error == -EBADMSG)
-		found(KIND_BAD_ANSWER, first_place(problem), nowhere,
-		      "%s%s, to %u of the requests", where, text, problem->count);
-	else if (problem->error == -ETIMEDOUT && problem->kind == MAD_FABRIC_PROBLEM_NODE)
-		found(KIND_NO_ANSWER, first_place(problem), nowhere,
-		      "%u requests after the first have no response", problem->count);
-}
-
-static void check_problem(const struct mad_fabric_problem *problem)
-{
-	static const char *const contradictions[] = {
-		[MAD_FABRIC_PROBLEM_PEER] = "both say that they are connected, to others",
-		[MAD_FABRIC_PROBLEM_PORT_COUNT] = "the number of ports is impossible",
-		[MAD_FABRIC_PROBLEM_NODE_TYPE] = "the node is no CA, switch or router",
-	};
-	struct place place = first_place(problem), other = second_place(problem);
-
 	switch (problem->kind) {
 	case MAD_FABRIC_PROBLEM_NODE:
 	case MAD_FABRIC_PROBLEM_BEHIND:
-		check_responses(problem);
+		if (is_node && problem->node)
+			is_nameless[problem->node->index] = true;
+		if (problem->error == -EIO || problem->error == -EBADMSG)
+			found(KIND_BAD_ANSWER, place, nowhere, "a response%s is wrong: %s",
+			      is_node ? "" : " of the node at the other end", text);
+		else if (problem->error == -ETIMEDOUT && is_node)
+			found(KIND_NO_ANSWER, place, nowhere,
+			      "%u requests after the first have no response", problem->count);
+		else if (problem->error == -ETIMEDOUT)
+			check_silent(fabric, before, problem);
+		break;
+	case MAD_FABRIC_PROBLEM_GUID:
+		found_of(problem->guid, KIND_DUPLICATE_GUID, place, other,
+			 "the GUID 0x%016" PRIx64 " is there twice", problem->guid);
 		break;
 	case MAD_FABRIC_PROBLEM_LID:
 		found(KIND_DUPLICATE_LID, place, other, "both have the LID %u",
 		      problem->port ? problem->port->lid : 0);
 		break;
-	case MAD_FABRIC_PROBLEM_LOOP:
-		found(KIND_LOOP, place, other, "the cable leads from the node to itself");
-		break;
-	case MAD_FABRIC_PROBLEM_LINK:
-		if (problem->port)
-			tell_link(problem->port);
-		found(KIND_LINK_MISMATCH, place, other,
-		      "the two ends differ in state, width, speed or MTU");
-		break;
-	case MAD_FABRIC_PROBLEM_PEER:
-	case MAD_FABRIC_PROBLEM_PORT_COUNT:
-	case MAD_FABRIC_PROBLEM_NODE_TYPE:
-		found(KIND_CONTRADICTION, place, other, "%s", contradictions[problem->kind]);
-		break;
-	case MAD_FABRIC_PROBLEM_GUID:           /* check_suspects() */
 	case MAD_FABRIC_PROBLEM_ROUTE_TOO_LONG: /* failures */
 	case MAD_FABRIC_PROBLEM_TOO_MANY:
 		break;
+	default:
+		if (problem->kind == MAD_FABRIC_PROBLEM_LINK && problem->port)
+			tell_link(problem->port);
+		found(others[problem->kind].kind, place, other, "%s",
+		      others[problem->kind].text);
 	}
 }
 
@@ -482,9 +412,7 @@ int run_check(void)
 	told = allocate(fabric->port_count, sizeof(*told));
 	is_nameless = allocate(fabric->node_count, sizeof(*is_nameless));
 	for (size_t i = 0; i < fabric->problem_count; i++)
-		check_problem(mad_fabric_get_problem(fabric, i));
-	check_suspects(fabric, before, MAD_FABRIC_PROBLEM_BEHIND, report_silent);
-	check_suspects(fabric, before, MAD_FABRIC_PROBLEM_GUID, report_twice);
+		check_problem(fabric, before, mad_fabric_get_problem(fabric, i));
 	check_managers(fabric);
 	check_links(fabric, !has_finding(KIND_NO_SM));
 	check_fec(fabric);

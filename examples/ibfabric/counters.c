@@ -245,15 +245,8 @@ void check_counters(const struct mad_fabric *fabric)
 
 /* --- the command counters ----------------------------------------------------------------- */
 
-#define FIRST_COLUMNS "node -guid #port -peer -#peer_port"
-#define COUNTER_SIZE  40 /* of the name of a column */
-
-/* A text shows these, and those of --top and --columns. */
-static const uint64_t shown =
-	MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES) | MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES) |
-	MAD_COUNTER_BIT(MAD_COUNTER_XMIT_WAIT_TICKS) |
-	MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS) | MAD_COUNTER_BIT(MAD_COUNTER_LINK_DOWNED) |
-	MAD_COUNTER_BIT(MAD_COUNTER_RCV_ERRORS) | MAD_COUNTER_BIT(MAD_COUNTER_XMIT_DISCARDS);
+#define FIRST_COLUMNS "node -guid #port -peer #-peer_port"
+#define FIRST_COUNTER 5 /* of the columns */
 
 struct row {
 	const struct mad_fabric_port *port;
@@ -270,8 +263,7 @@ static double get_value(const struct mad_fabric_counters_port *each, unsigned co
 	return (double)mad_counters_value(each->reading, counter, NULL);
 }
 
-static void add_counters(struct table *table, const struct mad_fabric_port *port,
-			 uint64_t wanted)
+static void add_counters(struct table *table, const struct mad_fabric_port *port)
 {
 	const struct mad_fabric_counters_port *each =
 		mad_fabric_counters_find(counters, port->node->guid, port->number);
@@ -280,16 +272,13 @@ static void add_counters(struct table *table, const struct mad_fabric_port *port
 	add_place(table, at_port(port));
 	add(table, "%s", port->peer ? node_name(port->peer->node, name) : "");
 	add_known(table, port->peer ? port->peer->number : 0);
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
-		if (!(wanted & MAD_COUNTER_BIT(i)))
-			continue;
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
 		if (isnan(get_value(each, i)))
 			add(table, "%s", "");
 		else if (settings.interval_ms)
 			add(table, "%.6g", get_value(each, i));
 		else
 			add(table, "%" PRIu64, mad_counters_value(each->reading, i, NULL));
-	}
 }
 
 /* The highest values first; what is not known last. */
@@ -302,24 +291,21 @@ static int compare_rows(const void *a, const void *b)
 	return compare_places(at_port(first->port), at_port(second->port));
 }
 
-/* Whether a list of columns has a name. */
-static bool lists(const char *list, const char *name)
-{
-	for (; list && *list; list += strcspn(list, ","), list += *list == ',')
-		if (strcspn(list, ",") == strlen(name) &&
-		    strncmp(list, name, strlen(name)) == 0)
-			return true;
-	return false;
-}
-
 int run_counters(void)
 {
+	static const uint64_t in_text = MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES) |
+					MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES) |
+					MAD_COUNTER_BIT(MAD_COUNTER_XMIT_WAIT_TICKS) |
+					MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS) |
+					MAD_COUNTER_BIT(MAD_COUNTER_LINK_DOWNED) |
+					MAD_COUNTER_BIT(MAD_COUNTER_RCV_ERRORS) |
+					MAD_COUNTER_BIT(MAD_COUNTER_XMIT_DISCARDS);
 	unsigned top = MAD_COUNTER_COUNT;
-	uint64_t wanted = MAD_COUNTERS_DEFAULT;
+	char columns[FIRST_COUNTER + COLUMNS_MOST * COLUMN_SIZE] = FIRST_COLUMNS;
 	const struct mad_fabric_port **ports;
 	const struct mad_fabric *fabric;
 	struct table table;
-	char columns[sizeof(FIRST_COLUMNS) + MAD_COUNTER_COUNT * COUNTER_SIZE] = FIRST_COLUMNS;
+	uint64_t wanted;
 	size_t count = 0;
 	struct row *rows;
 
@@ -329,15 +315,20 @@ int run_counters(void)
 			die("no counter, or several counters, are %s", settings.top_counter);
 	}
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
-		const char *name = mad_counters_info(i)->name;
-		bool is_shown = settings.top ? i == top : (shown & MAD_COUNTER_BIT(i)) != 0;
+		bool is_shown = settings.top ? i == top : (in_text & MAD_COUNTER_BIT(i)) != 0;
+		bool is_usual = (MAD_COUNTERS_DEFAULT & MAD_COUNTER_BIT(i)) != 0;
 
-		if (i == top || lists(settings.columns, name))
-			wanted |= MAD_COUNTER_BIT(i);
-		if (wanted & MAD_COUNTER_BIT(i))
-			sprintf(columns + strlen(columns), " #%s%s", is_shown ? "" : "-", name);
+		sprintf(columns + strlen(columns), " #%s%s",
+			is_shown   ? ""
+			: is_usual ? "-"
+				   : "--",
+			mad_counters_info(i)->name);
 	}
 	table_begin(&table, "counters", columns);
+	wanted = settings.top ? MAD_COUNTER_BIT(top) : 0;
+	for (unsigned i = 0; i < table.shown_count; i++)
+		if (table.shown[i] >= FIRST_COUNTER)
+			wanted |= MAD_COUNTER_BIT(table.shown[i] - FIRST_COUNTER);
 	fabric = discover(NULL);
 	counters = read_counters(fabric, wanted);
 	ports = sorted_ports(fabric);
@@ -356,7 +347,7 @@ int run_counters(void)
 	if (settings.top)
 		qsort(rows, count, sizeof(*rows), compare_rows);
 	for (size_t i = 0; i < count && (!settings.top || i < settings.top); i++)
-		add_counters(&table, rows[i].port, wanted);
+		add_counters(&table, rows[i].port);
 	return table_print(&table, fabric);
 }
 

@@ -126,11 +126,12 @@ struct mad_fabric_counters *read_counters(const struct mad_fabric *fabric, uint6
 /* --- output.c: tables as text, JSON and CSV, and what failed ----------------------- */
 
 #define COLUMNS_MOST 64
+#define COLUMN_SIZE  40
 
 struct column {
-	char name[40];
+	char name[COLUMN_SIZE];
 	bool is_number; /* in JSON without quotation marks; in text to the right */
-	bool is_hidden; /* in text only with --columns */
+	int hidden;     /* 1: in text, 2: in each form, but not from --columns */
 };
 
 /* Each row has a cell for each column; an empty one is "not known". */
@@ -144,8 +145,8 @@ struct table {
 	size_t size;
 };
 
-/* The names of the columns, separated by blanks: "#" is before a number, "-" is before a column
- * that is hidden. Exits if --columns has another name. */
+/* The names of the columns, separated by blanks: "#" is before a number, then "-" or "--"
+ * before a column that is hidden. Exits if --columns has another name. */
 void table_begin(struct table *table, const char *name, const char *columns);
 /* Adds a cell, or several with tabs between them. */
 void add(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -164,7 +165,7 @@ void print_failures(FILE *file, const char *prefix);
 /* Flushes; EXIT_FAILED if the output could not be written. */
 int end_output(int status);
 
-/* --- findings.c: what check and diff have found ------------------------------------- */
+/* --- output.c: what check and diff have found ------------------------------------- */
 
 #define CABLE    "reseat or clean the cable, then replace it"
 #define INTENDED "if this is intended, store the fabric again"
@@ -220,9 +221,11 @@ enum kind {
 	KINDS(KIND_CONSTANT) KIND_COUNT
 };
 
-/* Adds a finding, unless the selection excludes both places. */
-void found(enum kind kind, struct place place, struct place peer, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+/* Adds a finding, unless the selection excludes both places. Findings of a kind with the same
+ * identity, which is not 0, are printed as one. */
+void found_of(uint64_t identity, enum kind kind, struct place place, struct place peer,
+	      const char *format, ...) __attribute__((format(printf, 5, 6)));
+#define found(...) found_of(0, __VA_ARGS__)
 bool has_finding(enum kind kind);
 /* Prints all findings, and returns the exit status. */
 int print_findings(const struct mad_fabric *fabric);

@@ -1,49 +1,204 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tables as aligned text, JSON and CSV, and what could not be read. */
+/* Findings, failures, and tables as aligned text, JSON and CSV. */
 
 #include "ibfabric.h"
 
 #include <errno.h>
 #include <stdarg.h>
+#include <unistd.h>
 
-struct failure {
-	struct place place;
+/* A finding or a failure. */
+struct note {
+	enum kind kind;
+	uint64_t identity; /* of the cause; 0: its own */
+	struct place place, peer;
 	char *text;
 };
 
-static struct failure *failures;
-static size_t failures_used;
+struct notes {
+	struct note *array;
+	size_t count;
+};
 
-/* --- failures ------------------------------------------------------------------- */
+static struct notes findings, failures;
+
+#define KIND_ROW(constant, severity, name, action) {severity, name, action},
+static const struct {
+	enum {
+		CRITICAL,
+		ERROR,
+		WARNING
+	} severity;
+	const char *name, *action;
+} kinds[] = {KINDS(KIND_ROW)};
+
+static const char *const severities[] = {"critical", "error", "warning"};
+static const char *const colours[] = {"\033[1;31m", "\033[31m", "\033[33m"};
+
+/* --- findings and failures ------------------------------------------------------------ */
+
+static void add_note(struct notes *notes, struct note note, const char *format, va_list args)
+{
+	notes->array = extend(notes->array, notes->count, sizeof(note));
+	if (vasprintf(&note.text, format, args) < 0)
+		die("out of memory");
+	notes->array[notes->count++] = note;
+}
 
 void record_failure(struct place place, const char *format, ...)
 {
 	va_list args;
 
-	failures = extend(failures, failures_used, sizeof(*failures));
-	failures[failures_used].place = place;
 	va_start(args, format);
-	if (vasprintf(&failures[failures_used++].text, format, args) < 0)
-		die("out of memory");
+	add_note(&failures, (struct note){.place = place}, format, args);
 	va_end(args);
+}
+
+void found_of(uint64_t identity, enum kind kind, struct place place, struct place peer,
+	      const char *format, ...)
+{
+	va_list args;
+
+	if ((place.node || peer.node) && !is_selected(place) && !is_selected(peer))
+		return;
+	va_start(args, format);
+	add_note(&findings, (struct note){kind, identity, place, peer, NULL}, format, args);
+	va_end(args);
+}
+
+bool has_finding(enum kind kind)
+{
+	size_t i = 0;
+
+	while (i < findings.count && findings.array[i].kind != kind)
+		i++;
+	return i < findings.count;
 }
 
 size_t failure_count(void)
 {
-	return failures_used;
+	return failures.count;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct note *first = a, *second = b;
+	int order = (int)first->kind - (int)second->kind;
+
+	if (!order)
+		order = (first->identity > second->identity) -
+			(first->identity < second->identity);
+	if (!order)
+		order = compare_places(first->place, second->place);
+	if (!order)
+		order = compare_places(first->peer, second->peer);
+	return order ? order : strcmp(first->text, second->text);
+}
+
+/* The worst first. A cause that is seen at several ports is one finding with all of them. */
+static void sort_findings(void)
+{
+	struct note *last = NULL;
+	char place[PLACE_SIZE];
+	size_t kept = 0;
+	bool has_more = false;
+
+	if (findings.count)
+		qsort(findings.array, findings.count, sizeof(*findings.array), compare);
+	for (size_t i = 0; i < findings.count; i++) {
+		const struct note *each = &findings.array[i];
+
+		if (!last || !each->identity || each->kind != last->kind ||
+		    each->identity != last->identity) {
+			last = &findings.array[kept++];
+			*last = *each;
+			has_more = false;
+			continue;
+		}
+		if (asprintf(&last->text, "%s%s%s", last->text, has_more ? ", " : "; also at ",
+			     short_place(each->peer.port && !each->place.port
+						 ? each->peer.port
+						 : each->place.port,
+					 place)) < 0)
+			die("out of memory");
+		has_more = true;
+	}
+	findings.count = kept;
+}
+
+/* --- lines ------------------------------------------------------------------------------ */
+
+/* The places and the text of a note. */
+static void print_note(FILE *file, const struct note *note)
+{
+	char place[PLACE_SIZE];
+
+	if (note->place.node)
+		fputs(place_text(note->place, place), file);
+	if (note->peer.node)
+		fprintf(file, " to %s", place_text(note->peer, place));
+	fprintf(file, "%s%s", note->place.node ? ": " : "", note->text);
 }
 
 void print_failures(FILE *file, const char *prefix)
 {
-	char place[PLACE_SIZE];
+	for (size_t i = 0; i < failures.count; i++) {
+		fputs(prefix, file);
+		print_note(file, &failures.array[i]);
+		fputc('\n', file);
+	}
+}
 
-	for (size_t i = 0; i < failures_used; i++)
-		if (failures[i].place.node)
-			fprintf(file, "%s%s: %s\n", prefix,
-				place_text(failures[i].place, place), failures[i].text);
-		else
-			fprintf(file, "%s%s\n", prefix, failures[i].text);
+static void print_lines(const struct mad_fabric *fabric)
+{
+	const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+	bool has_colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && terminal &&
+			  strcmp(terminal, "dumb") != 0;
+
+	for (size_t i = 0; i < findings.count; i++) {
+		enum kind kind = findings.array[i].kind;
+
+		printf("%s%s%s %s: ", has_colour ? colours[kinds[kind].severity] : "",
+		       severities[kinds[kind].severity], has_colour ? "\033[0m" : "",
+		       kinds[kind].name);
+		print_note(stdout, &findings.array[i]);
+		printf("; %s\n", kinds[kind].action);
+	}
+	print_failures(stdout, "not known: ");
+	printf("%zu nodes, %zu ports: ", fabric->node_count, fabric->port_count);
+	if (findings.count)
+		printf("%zu finding%s", findings.count, findings.count == 1 ? "" : "s");
+	else
+		fputs(failures.count ? "no finding in what was read" : "clean", stdout);
+	if (failures.count)
+		printf(", %zu not known", failures.count);
+	putchar('\n');
+}
+
+int print_findings(const struct mad_fabric *fabric)
+{
+	struct table table;
+
+	sort_findings();
+	if (settings.json || settings.csv) {
+		table_begin(
+			&table, "findings",
+			"severity kind node guid #port peer peer_guid #peer_port text action");
+		for (size_t i = 0; i < findings.count; i++) {
+			const struct note *each = &findings.array[i];
+
+			add(&table, "%s\t%s", severities[kinds[each->kind].severity],
+			    kinds[each->kind].name);
+			add_place(&table, each->place);
+			add_place(&table, each->peer);
+			add(&table, "%s\t%s", each->text, kinds[each->kind].action);
+		}
+		table_print(&table, fabric);
+	} else {
+		print_lines(fabric);
+	}
+	return findings.count ? EXIT_FOUND : failures.count ? EXIT_FAILED : EXIT_CLEAN;
 }
 
 int end_output(int status)
@@ -76,12 +231,14 @@ void table_begin(struct table *table, const char *name, const char *columns)
 	for (const char *at = columns; *at; at += strcspn(at, " "), at += *at == ' ') {
 		struct column *column = &table->columns[table->column_count++];
 
-		for (; *at == '#' || *at == '-'; at++)
-			*(*at == '#' ? &column->is_number : &column->is_hidden) = true;
+		for (; *at == '#'; at++)
+			column->is_number = true;
+		for (; *at == '-'; at++)
+			column->hidden++;
 		snprintf(column->name, sizeof(column->name), "%.*s", (int)strcspn(at, " "), at);
 	}
 	for (unsigned i = 0; !settings.columns && i < table->column_count; i++)
-		if (settings.json || settings.csv || !table->columns[i].is_hidden)
+		if (table->columns[i].hidden <= (settings.json || settings.csv))
 			table->shown[table->shown_count++] = i;
 	for (const char *at = settings.columns; at && *at; at += *at == ',') {
 		size_t length = strcspn(at, ",");
@@ -177,8 +334,8 @@ static void print_csv(const struct table *table, char **cells, size_t row_count)
 			print_csv_cell(cells[table->shown[i]], ",");
 		puts(row ? "" : "failure");
 	}
-	for (size_t failure = 0; failure < failures_used; failure++) {
-		const struct place place = failures[failure].place;
+	for (size_t failure = 0; failure < failures.count; failure++) {
+		const struct place place = failures.array[failure].place;
 		char name[NAME_SIZE];
 
 		for (unsigned i = 0; i < table->shown_count; i++) {
@@ -192,7 +349,7 @@ static void print_csv(const struct table *table, char **cells, size_t row_count)
 				printf("%u", place.port->number);
 			putchar(',');
 		}
-		print_csv_cell(failures[failure].text, "\n");
+		print_csv_cell(failures.array[failure].text, "\n");
 	}
 }
 
@@ -254,14 +411,14 @@ static void print_json(struct table *table, const struct mad_fabric *fabric)
 	printf("{\n\"program\": \"ibfabric\",\n\"schema\": 1,\n\"command\": \"%s\",\n"
 	       "\"fabric\": {\"nodes\": %zu, \"ports\": %zu},\n\"complete\": %s,\n",
 	       settings.command, fabric->node_count, fabric->port_count,
-	       failures_used ? "false" : "true");
+	       failures.count ? "false" : "true");
 	print_rows(table, print_json_rows);
 	puts(",");
 	settings.columns = NULL;
 	table_begin(&failed, "failures", "node guid #port failure");
-	for (size_t i = 0; i < failures_used; i++) {
-		add_place(&failed, failures[i].place);
-		add(&failed, "%s", failures[i].text);
+	for (size_t i = 0; i < failures.count; i++) {
+		add_place(&failed, failures.array[i].place);
+		add(&failed, "%s", failures.array[i].text);
 	}
 	print_rows(&failed, print_json_rows);
 	puts("\n}");
@@ -277,5 +434,5 @@ int table_print(struct table *table, const struct mad_fabric *fabric)
 		print_rows(table, print_text);
 		print_failures(stdout, "not known: ");
 	}
-	return failures_used ? EXIT_FAILED : EXIT_CLEAN;
+	return failures.count ? EXIT_FAILED : EXIT_CLEAN;
 }

@@ -43,8 +43,8 @@ int run_links(void)
 
 	table_begin(
 		&table, "links",
-		"node -guid #port -#lid state -physical width speed #gbps width_possible "
-		"speed_possible -#gbps_possible -#mtu peer -peer_guid #peer_port -#peer_lid "
+		"node -guid #port #-lid state -physical width speed #gbps width_possible "
+		"speed_possible #-gbps_possible #-mtu peer -peer_guid #peer_port #-peer_lid "
 		"-peer_error");
 	fabric = discover(NULL);
 	ports = sorted_ports(fabric);
@@ -71,7 +71,7 @@ int run_nodes(void)
 	struct table table;
 
 	table_begin(&table, "nodes",
-		    "node guid type #lid #ports #links -vendor #device -#revision -system_guid "
+		    "node guid type #lid #ports #links -vendor #device #-revision -system_guid "
 		    "#hops -description");
 	fabric = discover(NULL);
 	nodes = sorted_nodes(fabric);
