@@ -155,11 +155,11 @@ static bool describe_setting(const struct mad_fabric_port *port, char *text, siz
 		mad_link_decode(&link, sizeof(link), port->info,
 				end && end != port ? end->info : NULL, port->mlnx_ext_info);
 	if (link.width_enabled < port->width_possible && port->width < port->width_possible)
-		snprintf(text, size, ": %s is set to %ux", short_place(port, place),
+		snprintf(text, size, ": %s is set to %ux", short_place(at_port(port), place),
 			 link.width_enabled);
 	else if (link.speed_enabled < port->speed_possible &&
 		 port->speed < port->speed_possible)
-		snprintf(text, size, ": %s is set to %s", short_place(port, place),
+		snprintf(text, size, ": %s is set to %s", short_place(at_port(port), place),
 			 mad_link_speed_name(link.speed_enabled));
 	return *text;
 }

@@ -156,7 +156,7 @@ static void describe(FILE *text, const struct mad_fabric_port *port, uint64_t ki
 	each = mad_fabric_counters_find(counters, port->node->guid, port->number);
 	if (!each || !each->reading || !(faults[port->index] & kinds))
 		return;
-	fprintf(text, "%sat %s ", ftell(text) ? ", " : "", short_place(port, place));
+	fprintf(text, "%sat %s ", ftell(text) ? ", " : "", short_place(at_port(port), place));
 	for (unsigned i = 0; i < THRESHOLD_COUNT; i++) {
 		const struct threshold *limit = &thresholds[i];
 

@@ -77,8 +77,8 @@ bool has_own_name(const struct mad_fabric_node *node); /* from the file of names
 char *node_name(const struct mad_fabric_node *node, char name[NAME_SIZE]);
 /* "leaf-1 port 3 (0x0002c90300f00010)" */
 char *place_text(struct place place, char text[PLACE_SIZE]);
-/* "leaf-1/3" */
-char *short_place(const struct mad_fabric_port *port, char text[PLACE_SIZE]);
+/* "leaf-1/3" or "leaf-1" */
+char *short_place(struct place place, char text[PLACE_SIZE]);
 /* Switches first; then by name, in which numbers count as numbers; nowhere is first. */
 int compare_places(struct place a, struct place b);
 /* The nodes or ports of a fabric in this order; free() them. */

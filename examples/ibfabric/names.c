@@ -65,11 +65,15 @@ char *place_text(struct place place, char text[PLACE_SIZE])
 	return text;
 }
 
-char *short_place(const struct mad_fabric_port *port, char text[PLACE_SIZE])
+char *short_place(struct place place, char text[PLACE_SIZE])
 {
 	char name[NAME_SIZE];
 
-	snprintf(text, PLACE_SIZE, "%s/%u", node_name(port->node, name), port->number);
+	if (place.port)
+		snprintf(text, PLACE_SIZE, "%s/%u", node_name(place.node, name),
+			 place.port->number);
+	else
+		node_name(place.node, text);
 	return text;
 }
 

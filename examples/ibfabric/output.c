@@ -101,28 +101,27 @@ static void sort_findings(void)
 {
 	struct note *last = NULL;
 	char place[PLACE_SIZE];
+	const char *separator = "";
 	size_t kept = 0;
-	bool has_more = false;
 
 	if (findings.count)
 		qsort(findings.array, findings.count, sizeof(*findings.array), compare);
 	for (size_t i = 0; i < findings.count; i++) {
 		const struct note *each = &findings.array[i];
 
+		bool is_at_place = each->place.port || !each->peer.node;
+
 		if (!last || !each->identity || each->kind != last->kind ||
 		    each->identity != last->identity) {
 			last = &findings.array[kept++];
 			*last = *each;
-			has_more = false;
+			separator = "; also at ";
 			continue;
 		}
-		if (asprintf(&last->text, "%s%s%s", last->text, has_more ? ", " : "; also at ",
-			     short_place(each->peer.port && !each->place.port
-						 ? each->peer.port
-						 : each->place.port,
-					 place)) < 0)
+		if (asprintf(&last->text, "%s%s%s", last->text, separator,
+			     short_place(is_at_place ? each->place : each->peer, place)) < 0)
 			die("out of memory");
-		has_more = true;
+		separator = ", ";
 	}
 	findings.count = kept;
 }

@@ -78,7 +78,8 @@ static char *connection(const struct mad_fabric_node *node, const char *format,
 		port = mad_fabric_get_port(node, i);
 	*text = 0;
 	if (port && port->peer)
-		snprintf(text, 2 * PLACE_SIZE, "%s %s", format, short_place(port->peer, place));
+		snprintf(text, 2 * PLACE_SIZE, "%s %s", format,
+			 short_place(at_port(port->peer), place));
 	return text;
 }
 
@@ -155,8 +156,8 @@ static void report_link(const struct mad_fabric_port *port, const struct mad_fab
 			     : "the link is not there");
 	else if (!is_new)
 		found(KIND_LINK_MOVED, at_port(end), at_port(end->peer),
-		      "the cable led to %s, now it leads to %s", short_place(far_end, was),
-		      short_place(end->peer, is));
+		      "the cable led to %s, now it leads to %s",
+		      short_place(at_port(far_end), was), short_place(at_port(end->peer), is));
 }
 
 static int mark_gone(const struct mad_fabric_difference *each, void *arg)
