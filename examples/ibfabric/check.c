@@ -375,8 +375,9 @@ static void check_managers(const struct mad_fabric *fabric)
 	read_attributes(managers, count, MAD_SM_INFO);
 	for (size_t i = 0; i < count; i++)
 		if (managers[i].error == -ETIMEDOUT && ++silent_count)
-			found(KIND_NO_ANSWER, at_port(managers[i].port), nowhere,
-			      "the subnet manager does not respond");
+			found_of(managers[i].port->node->guid, KIND_NO_ANSWER,
+				 at_port(managers[i].port), nowhere,
+				 "the subnet manager does not respond");
 		else if (managers[i].error && ++silent_count)
 			record_failure(at_port(managers[i].port),
 				       "the state of its subnet manager: %s",

@@ -128,7 +128,8 @@ int run_map(void)
 
 	judge_counters(fabric);
 	find_levels(fabric);
-	signal(SIGPIPE, SIG_IGN); /* the exit status of dot tells more */
+	if (settings.svg)
+		signal(SIGPIPE, SIG_IGN); /* the exit status of dot tells more */
 	out = settings.svg ? popen("dot -T svg", "w") : stdout;
 	if (!out)
 		die("dot: %s", strerror(errno));

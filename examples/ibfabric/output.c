@@ -118,6 +118,8 @@ static void sort_findings(void)
 			separator = "; also at ";
 			continue;
 		}
+		if (is_at_place && !each->place.port && each->place.node == last->place.node)
+			continue;
 		if (asprintf(&last->text, "%s%s%s", last->text, separator,
 			     short_place(is_at_place ? each->place : each->peer, place)) < 0)
 			die("out of memory");
