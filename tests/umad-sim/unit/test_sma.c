@@ -4,6 +4,8 @@
 #include "subnet_fixture.h"
 #include "test.h"
 
+#include <infiniband/mad_link.h>
+
 /* Makes a Set with the current values, from the response to a Get. */
 static uint8_t *change(struct subnet *subnet, uint32_t node, unsigned int attribute,
 		       uint32_t modifier)
@@ -179,6 +181,22 @@ SUBNET_TEST(port_0_of_a_ca_is_the_port_one_came_by)
 	assert_true(asked(subnet));
 	assert_int_equal(FIELD(IB_PORT_LID_F), state_of(subnet, BETA, 2)->lid);
 	assert_int_equal(FIELD(IB_PORT_LOCAL_PORT_F), 2);
+}
+
+SUBNET_TEST(a_port_with_a_fec_mode_has_port_info_extended)
+{
+	assert_int_not_equal(get(subnet, NEAR, IB_ATTR_PORT_INFO_EXT, 3), 0);
+	rule(subnet, "fec-mode 2 on near/3");
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_PORT_INFO_EXT, 3), 0);
+	assert_int_equal(FIELD(IB_PORT_EXT_FEC_MODE_ACTIVE_F), 2);
+	assert_int_equal(FIELD(IB_PORT_EXT_FDR_FEC_MODE_SUPPORTED_F), 0xf);
+	assert_int_equal(FIELD(IB_PORT_EXT_FDR_FEC_MODE_ENABLED_F), 1 << 2);
+	assert_int_equal(FIELD(IB_PORT_EXT_EDR_FEC_MODE_ENABLED_F), 1 << 2);
+	assert_int_not_equal(get(subnet, NEAR, IB_ATTR_PORT_INFO_EXT, 2), 0);
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_PORT_INFO, 0), 0);
+	assert_true(FIELD(IB_PORT_CAPMASK2_F) & MAD_PORT_CAP2_PORT_INFO_EXTENDED);
+	assert_int_equal(get(subnet, FAR, IB_ATTR_PORT_INFO, 0), 0);
+	assert_false(FIELD(IB_PORT_CAPMASK2_F) & MAD_PORT_CAP2_PORT_INFO_EXTENDED);
 }
 
 SUBNET_TEST(a_port_that_does_not_exist_is_a_bad_value)
