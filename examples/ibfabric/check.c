@@ -70,7 +70,7 @@ static void check_silent(const struct mad_fabric *fabric, const struct mad_fabri
 	else if (known)
 		found_of(problem->guid, KIND_NO_ANSWER, at_node(known), at_port(problem->port),
 			 "the node does not respond");
-	else if (is_selected(at_port(problem->port)))
+	else if (problem->port && is_selected(at_port(problem->port)))
 		found_of(identify(fabric, problem->port), KIND_NO_ANSWER,
 			 at_port(problem->port), nowhere,
 			 "the node at the other end does not respond");

@@ -188,22 +188,23 @@ static _Noreturn void show_commands(void)
 
 static void read_option(size_t i)
 {
-	int number = optarg ? read_number(optarg, 1, INT_MAX) : -1;
+	const char *argument = optarg ? optarg : "";
+	int number = read_number(argument, 1, INT_MAX);
 
 	if (!has_option(settings.command, i))
 		die("%s has no option --%s", settings.command, options[i].name);
 	if (options[i].number && number < 0)
-		die("--%s: %s is not a number from 1 on", options[i].name, optarg);
-	if (options[i].ms && strcmp(optarg, "0") != 0 && !read_ms(optarg))
-		die("--%s: %s is not a time in seconds", options[i].name, optarg);
+		die("--%s: %s is not a number from 1 on", options[i].name, argument);
+	if (options[i].ms && strcmp(argument, "0") != 0 && !read_ms(argument))
+		die("--%s: %s is not a time in seconds", options[i].name, argument);
 	if (options[i].flag)
 		*options[i].flag = true;
 	if (options[i].text)
-		*options[i].text = optarg;
+		*options[i].text = argument;
 	if (options[i].number)
 		*options[i].number = (unsigned)number;
 	if (options[i].ms)
-		*options[i].ms = read_ms(optarg);
+		*options[i].ms = read_ms(argument);
 }
 
 static void read_m_key_file(void)
