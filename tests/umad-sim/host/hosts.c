@@ -10,7 +10,7 @@
 #include "settings.h"
 #include "trace.h"
 
-/* The kernel tells the hop limit for a response, not that of the packet. */
+/* The kernel reports this hop limit for a response, not the packet's. */
 #define RESPONSE_HOP_LIMIT 255
 
 struct host_port *host_at(struct fabric *fabric, uint32_t port)
@@ -67,17 +67,14 @@ struct message *message_from(const struct fabric *fabric, const struct agent *ag
 	return message;
 }
 
-/* An agent whose RMPP the kernel does not do: the kernel cannot match RMPP responses to
- * requests. */
+/* The program does RMPP itself, so the kernel cannot match RMPP responses to requests. */
 static bool is_programs_rmpp(const struct agent *agent, const uint8_t *mad)
 {
 	return (!agent->rules.rmpp_version || agent->rules.user_rmpp) &&
 	       class_has_rmpp(mad[1]) && mad[RMPP_FLAGS] & RMPP_ACTIVE;
 }
 
-/*
- * A response must match a request that waits for it. Late and duplicate responses are dropped.
- */
+/* A response must match an outstanding request; late and duplicate responses are dropped. */
 static bool finish_request(struct fabric *fabric, struct agent *agent,
 			   const struct message *message)
 {

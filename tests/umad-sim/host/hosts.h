@@ -22,8 +22,8 @@ struct agent;
 struct send;
 struct reassembly;
 
-/* A message for an agent: a whole MAD, all data of an RMPP message, or a request of the
- * agent's that timed out. */
+/* A message for an agent: a MAD, a reassembled RMPP message, or one of the agent's own requests
+ * that timed out. */
 struct message {
 	struct message *next;
 	struct ib_user_mad_hdr
@@ -48,9 +48,9 @@ struct agent {
 	struct host_port *host;
 	struct agent_rules rules;
 	uint32_t id;       /* the owner's number for the agent */
-	uint32_t tid_high; /* upper half of the transaction IDs of its requests */
+	uint32_t tid_high; /* upper half of its requests' TIDs */
 	struct reassembly *reassemblies;
-	size_t *reassembled; /* bytes of all reassemblies of the owner; NULL: not counted */
+	size_t *reassembled; /* bytes in the owner's reassemblies; NULL: not counted */
 	void *owner;
 	/* passes the message to the owner, who frees it */
 	void (*deliver)(struct agent *agent, struct message *message);
@@ -63,42 +63,43 @@ struct host_port { /* an end port that programs or the SA use */
 	bool present; /* false: its device was removed */
 	struct agent *agents;
 	struct handle *handles;       /* umad.h: the open ones */
-	struct issm *issm;            /* issm.h: its holder, and who waits for it */
-	struct kernel_device *kernel; /* server.h; NULL: it is simulated, too */
-	/* passes a packet that is for no agent to the real kernel; false: it is not for it */
+	struct issm *issm;            /* issm.h: who holds it, and who waits for it */
+	struct kernel_device *kernel; /* server.h; NULL: the kernel is simulated, too */
+	/* gives the real kernel a packet that no agent receives; false: not for the kernel
+	 * either */
 	bool (*to_kernel)(struct host_port *host, const struct packet *packet);
 };
 
 struct hosts {
 	struct host_port **by_port; /* by port index */
-	struct send *table[16384];  /* sends in flight, by transaction */
+	struct send *table[16384];  /* sends in flight, by TID */
 	uint32_t next_tid_high;
 };
 
-/* From now on, agents on the fabric's end ports receive packets (fabric->to_programs). 0 or
+/* Makes agents on the end ports receive packets (sets fabric->to_programs). Returns 0 or
  * -ENOMEM. */
 int hosts_init(struct fabric *fabric);
 void hosts_free(struct fabric *fabric);
 
-/* The kernel of an end port, allocated when first needed; NULL without memory. */
+/* Returns an end port's kernel, allocated on first use; NULL on OOM. */
 struct host_port *host_at(struct fabric *fabric, uint32_t port);
 
-/* Registers an agent. 0; -EINVAL: the rules are invalid, or another agent serves one of the
- * methods; -EPROTONOSUPPORT; -ENOMEM. The caller sets the agent's id, owner and functions. */
+/* Registers an agent; the caller sets its id, owner and functions. Returns 0; -EINVAL: invalid
+ * rules, or another agent already serves one of the methods; -EPROTONOSUPPORT; -ENOMEM. */
 int agent_register(struct fabric *fabric, struct host_port *host,
 		   const struct agent_rules *rules, struct agent **agent);
 
-/* Unregisters an agent and drops what it has in flight, without a report. */
+/* Unregisters an agent and silently drops its sends in flight. */
 void agent_unregister(struct fabric *fabric, struct agent *agent);
 
-/* The agent that receives a packet, or NULL. */
+/* Returns the agent that receives a packet, or NULL. */
 struct agent *agent_for(const struct host_port *host, const uint8_t *mad);
 
 /*
- * Sends a message that an agent wrote: header (P_Key layout, network order where the kernel
- * has it) and `length` bytes of MAD. 0 or a negative errno: -EINVAL, -ENOMEM. A response of
- * several segments fails with -EINVAL while another response with its transaction ID is being
- * sent to the same destination.
+ * Sends a message from an agent: header (P_Key layout, network order where the kernel has it)
+ * and `length` bytes of MAD. Returns 0, -EINVAL or -ENOMEM. A response of several segments
+ * fails with -EINVAL while the agent is sending another one with the same TID to the same
+ * destination.
  */
 int host_send(struct fabric *fabric, struct agent *agent, const struct ib_user_mad_hdr *header,
 	      const uint8_t *mad, size_t length);
@@ -110,52 +111,52 @@ struct send {
 	struct send *next; /* in the table's chain */
 	struct agent *agent;
 	struct ib_user_mad_hdr header;
-	struct packet packet; /* the addresses; the whole MAD, or its current segment */
+	struct packet packet; /* addresses; the whole MAD or the current segment */
 	uint64_t tid;
 	uint8_t *data; /* the whole RMPP message */
 	size_t length;
-	uint32_t retries;  /* retries that are left */
+	uint32_t retries;  /* retries left */
 	uint32_t segments; /* 0: not RMPP */
 	uint32_t acknowledged;
-	uint32_t window_end; /* the last segment that the receiver's window allows */
+	uint32_t window_end; /* last segment that the receiver's window allows */
 	uint32_t sent;
 	bool expects_reply;
-	bool in_flight; /* it counts towards the path limit of its host */
+	bool in_flight; /* counts towards its host's path limit */
 };
 
-/* A send of the agent that is in flight. If the agent is NULL: a request of any agent. */
+/* Finds an agent's send in flight; with a NULL agent, a request of any agent. */
 struct send *send_find(const struct fabric *fabric, const struct agent *agent, uint64_t tid,
 		       uint8_t class);
-/* The RMPP message that an agent sends and that a packet from its destination refers to. */
+/* Finds the RMPP message that an agent is sending and that a packet from its destination refers
+ * to. */
 struct send *rmpp_find(const struct fabric *fabric, const struct agent *agent,
 		       const struct packet *packet);
 void send_finish(struct fabric *fabric, struct send *send);
 void send_start_timer(struct fabric *fabric, struct send *send, uint64_t milliseconds);
 
 /*
- * Sends the packet of a message without RMPP. The rule path-limit limits how many requests of
- * a host that expect a response are in flight; a request beyond the limit is dropped. A
- * request is in flight until its response arrives, until the request or the response is lost,
- * or until the kernel times it out.
+ * Sends the packet of a non-RMPP message. The rule path-limit caps how many requests that
+ * expect a response a host has in flight; those beyond the cap are dropped. A request counts
+ * until its response arrives, it or its response is lost, or the kernel times it out.
  */
 void path_send(struct fabric *fabric, struct send *send);
 void path_leave(struct fabric *fabric, struct send *send);
 void path_lost(struct fabric *fabric, const struct packet *packet); /* fabric->lost */
 
-/* Sends the segments that the window allows, from the last acknowledged one on. */
+/* Sends the segments after the last acknowledged one, as far as the window allows. */
 void rmpp_send_window(struct fabric *fabric, struct send *send);
 
-/* Handles an ACK, STOP or ABORT for a message that an agent sends. */
+/* Handles an ACK, STOP or ABORT for a message that an agent is sending. */
 void rmpp_receive_control(struct fabric *fabric, struct agent *agent,
 			  const struct packet *packet);
 
-/* Handles a packet for an agent whose RMPP the kernel does. Returns the whole message when it
- * is complete, or NULL for a segment or a control packet. */
+/* Handles a packet for an agent whose RMPP the kernel does. Returns the message once it is
+ * complete; NULL for other segments and control packets. */
 struct message *rmpp_receive(struct fabric *fabric, struct agent *agent,
 			     const struct packet *packet);
 void rmpp_forget(struct fabric *fabric, struct agent *agent);
 
-/* A message with the addresses of the packet; NULL without memory. */
+/* Creates a message with the packet's addresses; NULL on OOM. */
 struct message *message_from(const struct fabric *fabric, const struct agent *agent,
 			     const struct packet *packet, const uint8_t *data, size_t length);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The path limit: how many of a host's requests are in flight, and which are dropped. */
+/* The path limit: counts a host's requests in flight and drops those beyond the limit. */
 #include "faults.h"
 #include "hosts.h"
 #include "trace.h"
 #include "workload.h"
 
-/* Counts one more request as in flight. False: the limit is reached. */
+/* Counts the request as in flight; false if the limit is reached. */
 static bool enter(struct fabric *fabric, struct send *send, struct workload *workload)
 {
 	uint32_t limit =
@@ -47,8 +47,8 @@ void path_leave(struct fabric *fabric, struct send *send)
 	fabric->nodes[cable(fabric, send->agent->host->port)->node].workload->in_flight--;
 }
 
-/* A request and its response have the same transaction ID, and no other agent has it: the
- * agent owns the upper half. A lost segment of an RMPP message is retransmitted. */
+/* The TID identifies the request, whether that or its response was lost: its upper half is
+ * unique to the agent. Lost RMPP segments do not count, because they are retransmitted. */
 void path_lost(struct fabric *fabric, const struct packet *packet)
 {
 	const uint8_t *mad = packet->mad;

@@ -8,11 +8,11 @@
 #include "hosts.h"
 #include "protocol.h"
 
-#define WINDOW      64                    /* segments that the sender may send ahead */
-#define MOST_BYTES  (2 * LONGEST_MESSAGE) /* of an owner's messages; more are aborted */
-#define LEAST_BYTES ((size_t)32 * 1024)   /* the least that a message counts as */
-#define PATIENCE    (40 * SECOND)         /* for the next segment */
-#define REMEMBERED  (10 * SECOND)         /* to acknowledge retransmitted segments */
+#define WINDOW      64                    /* segments that the sender may have in flight */
+#define MOST_BYTES  (2 * LONGEST_MESSAGE) /* per owner; messages beyond it are aborted */
+#define LEAST_BYTES ((size_t)32 * 1024)   /* a message counts as this at least */
+#define PATIENCE    (40 * SECOND)         /* timeout for the next segment */
+#define REMEMBERED  (10 * SECOND)         /* re-ACK retransmitted segments this long */
 
 enum {
 	STOP_NO_RESOURCES = 1,
@@ -32,10 +32,10 @@ struct reassembly {
 	uint8_t method;
 	bool complete;
 	uint32_t received;   /* segments received without a gap */
-	uint32_t window_end; /* as last acknowledged */
-	uint32_t last;       /* number of the last segment; 0: unknown */
-	size_t last_pad;     /* bytes of the last segment that are not data */
-	uint64_t ahead;      /* bit mask of received segments behind the gap */
+	uint32_t window_end; /* as in the last ACK */
+	uint32_t last;       /* number of the last segment; 0: not known yet */
+	size_t last_pad;     /* padding of the last segment, in bytes */
+	uint64_t ahead;      /* bit mask of segments received beyond the gap */
 	uint8_t *data;       /* header and data of all segments */
 	size_t room;
 };
@@ -76,8 +76,8 @@ static void forget_complete(struct fabric *fabric, struct agent *agent)
 	}
 }
 
-/* Whether the agent's owner may hold so many bytes more. If not, completed reassemblies are
- * freed first. */
+/* Charges bytes to the agent's owner, freeing completed reassemblies if necessary; false if
+ * that would exceed MOST_BYTES. */
 static bool reserve(struct fabric *fabric, struct agent *agent, size_t bytes)
 {
 	if (!agent->reassembled)
@@ -96,8 +96,7 @@ void rmpp_forget(struct fabric *fabric, struct agent *agent)
 		forget(fabric, agent->reassemblies);
 }
 
-/* Sends an ACK, STOP or ABORT: the segment's header with the response bit of the method
- * inverted. */
+/* Sends an ACK, STOP or ABORT: the segment's header with the method's response bit flipped. */
 static void control(struct fabric *fabric, const struct agent *agent,
 		    const struct packet *packet, uint8_t type, uint8_t status, uint32_t segment,
 		    uint32_t window_end)
@@ -169,7 +168,7 @@ static struct reassembly *start(struct fabric *fabric, struct agent *agent,
 	return reassembly;
 }
 
-/* Makes the buffer large enough for the header and all segments up to this one. */
+/* Grows the buffer to hold the header and all segments up to this one. */
 static bool make_room(struct fabric *fabric, struct reassembly *reassembly, uint32_t segment)
 {
 	size_t needed = class_data_offset(reassembly->class) + segment * data_room(reassembly);
@@ -196,7 +195,7 @@ static bool make_room(struct fabric *fabric, struct reassembly *reassembly, uint
 	return true;
 }
 
-/* Whether a segment is missing so far. */
+/* Whether the segment has not arrived yet. */
 static bool is_missing(const struct reassembly *reassembly, uint32_t segment)
 {
 	return segment > reassembly->received && segment <= reassembly->received + WINDOW &&
@@ -265,7 +264,7 @@ static struct message *receive_segment(struct fabric *fabric, struct agent *agen
 		return NULL;
 	}
 	if (reassembly->complete || segment <= reassembly->received) {
-		acknowledge(fabric, reassembly, packet); /* the first ACK got lost */
+		acknowledge(fabric, reassembly, packet); /* our first ACK was lost */
 		return NULL;
 	}
 	if (!is_missing(reassembly, segment))

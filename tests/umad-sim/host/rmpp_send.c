@@ -6,7 +6,7 @@
 
 #include "hosts.h"
 
-#define PATIENCE 2000 /* ms that a sender waits for an ACK */
+#define PATIENCE 2000 /* ms to wait for an ACK */
 
 static void send_segment(struct fabric *fabric, struct send *send, uint32_t number)
 {
@@ -63,7 +63,7 @@ static void acknowledge(struct fabric *fabric, struct send *send, uint32_t segme
 	if (segment < send->segments) {
 		rmpp_send_window(fabric, send);
 	} else if (send->expects_reply) {
-		send->retries = 0; /* the message has arrived: only the response is missing */
+		send->retries = 0; /* delivered: only the response is outstanding */
 		send_start_timer(fabric, send, send->header.timeout_ms);
 	} else {
 		send_finish(fabric, send);
@@ -81,5 +81,5 @@ void rmpp_receive_control(struct fabric *fabric, struct agent *agent,
 	if (mad[RMPP_TYPE] == RMPP_ACK)
 		acknowledge(fabric, send, get32(mad + RMPP_SEGMENT), get32(mad + RMPP_PAYLOAD));
 	else if (mad[RMPP_TYPE] == RMPP_STOP || mad[RMPP_TYPE] == RMPP_ABORT)
-		send_finish(fabric, send); /* like the kernel, reports nothing to the sender */
+		send_finish(fabric, send); /* like the kernel, does not inform the sender */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The SA as an agent: it receives requests and sends responses. It also receives the traps
- * that nodes send to the subnet manager. */
+/* The SA as an agent: receives requests and sends responses; also receives the traps that nodes
+ * send to the SM. */
 #include <stdlib.h>
 
 #include "sa_agent.h"
@@ -9,10 +9,10 @@
 #include "sa.h"
 #include "sa_subscriptions.h"
 
-#define REPORT_TIMEOUT 1000 /* ms; a subscriber confirms its Report within this time */
+#define REPORT_TIMEOUT 1000 /* ms for a subscriber to confirm a Report */
 
-/* Lost segments of a table are retransmitted only if the SA's host has retries left. opensm
- * sends its responses with a timeout of 0 and this number of retries. */
+/* The kernel retransmits lost segments of a table only if the response has retries left. opensm
+ * also sends its responses with a timeout of 0 and this many retries. */
 #define RESPONSE_RETRIES 3
 
 struct sa_agent {
@@ -60,7 +60,7 @@ static void receive_request(struct agent *agent, struct message *message)
 	free(message);
 }
 
-/* Represses a trap, and reports it to those who subscribed to it (IBA 14.3.11, 15.3). */
+/* Replies to a trap with TrapRepress, and reports it to its subscribers (IBA 14.3.11, 15.3). */
 static void receive_trap(struct agent *agent, struct message *message)
 {
 	struct sa_agent *sa_agent = agent->owner;

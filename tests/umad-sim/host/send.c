@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What agents send: in flight until a response or acknowledgement arrives, or until it times
+/* Sends of agents: in flight until a response or acknowledgement arrives, or until they time
  * out. */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "hosts.h"
 #include "settings.h"
 
-#define TICK       (4 * MILLISECOND) /* the kernel checks timeouts in these steps */
+#define TICK       (4 * MILLISECOND) /* granularity of the kernel's timeouts */
 #define FOR_EVER   UINT32_MAX
-#define GIVEN_BACK 24 /* bytes of MAD that are given back at a timeout: the header */
+#define GIVEN_BACK 24 /* bytes of the MAD that come back on a timeout: the header */
 
 static struct send **chain(const struct fabric *fabric, uint64_t tid)
 {
@@ -36,14 +36,14 @@ struct send *send_find(const struct fabric *fabric, const struct agent *agent, u
 	return send;
 }
 
-/* A port may have several LIDs, and sends its ACKs from the first one. */
+/* A port with several LIDs sends its ACKs from the first one. */
 static bool same_port(const struct fabric *fabric, uint16_t a, uint16_t b)
 {
 	return a == b ||
 	       (lid_owner(fabric, a) != NONE && lid_owner(fabric, a) == lid_owner(fabric, b));
 }
 
-/* Two clients of a server may use the same transaction ID. */
+/* Two clients of a server may use the same TID, so the destination must match, too. */
 static struct send *find_rmpp(const struct fabric *fabric, const struct agent *agent,
 			      const uint8_t *mad, uint16_t lid, bool response)
 {
@@ -82,7 +82,7 @@ void send_finish(struct fabric *fabric, struct send *send)
 
 /*
  * How late the kernel reports a timeout, as measured (docs/kernel-contract.md), without the
- * rest of a tick. The delay grows with the timeout. A program that polls for exactly the
+ * rounding to a tick. The delay grows with the timeout, so a program that polls for exactly the
  * timeout returns before the report.
  */
 static uint64_t lateness(uint64_t milliseconds)
@@ -99,7 +99,7 @@ void send_start_timer(struct fabric *fabric, struct send *send, uint64_t millise
 		timer_cancel(fabric, &send->timer);
 }
 
-/* The program gets its own header and the MAD's header back. */
+/* The program gets back its own header and the MAD's header. */
 static void give_up(struct fabric *fabric, struct send *send)
 {
 	struct agent *agent = send->agent;
@@ -144,7 +144,7 @@ static void address(const struct fabric *fabric, const struct agent *agent,
 	packet->from = port;
 	packet->source_qp = agent->rules.qp;
 	packet->qp = be32toh(header->qpn) & 0xffffff;
-	/* ib_mad sends with the Q_Key of the queue pair, whatever the program writes */
+	/* ib_mad uses the queue pair's Q_Key and ignores the program's */
 	packet->qkey = agent->rules.qp ? WELL_KNOWN_QKEY : 0;
 	packet->dlid = be16toh(header->lid);
 	packet->slid = (uint16_t)(state->lid | (header->path_bits & ((1U << state->lmc) - 1)));
@@ -166,7 +166,7 @@ static bool kernel_does_rmpp(const struct agent *agent, const uint8_t *mad)
 	       mad[RMPP_FLAGS] & RMPP_ACTIVE;
 }
 
-/* The whole message is kept, and each segment is made when it is sent. */
+/* Keeps the whole message; each segment is built when it is sent. */
 static int prepare_rmpp(struct send *send, const uint8_t *mad, size_t length)
 {
 	size_t offset = class_data_offset(mad[1]);
@@ -177,7 +177,7 @@ static int prepare_rmpp(struct send *send, const uint8_t *mad, size_t length)
 	if (!send->data)
 		return -ENOMEM;
 	memcpy(send->data, mad, length);
-	/* the kernel writes the RMPP header; of the program's it uses the active flag only */
+	/* the kernel writes the RMPP header; it only looks at the program's active flag */
 	memset(send->data + RMPP_VERSION, 0, RMPP_HEADER - RMPP_VERSION);
 	send->data[RMPP_VERSION] = 1;
 	send->data[RMPP_TYPE] = RMPP_DATA;

@@ -228,8 +228,8 @@ struct message *handle_take(struct handle *handle, size_t *header_bytes)
 		handle->queue_end = &handle->queue;
 	*header_bytes =
 		atomic_load(&handle->shared->pkey_layout) ? HEADER_BYTES : OLD_HEADER_BYTES;
-	/* a timeout gives back the program's own header, unchanged; other messages have their
-	 * length in the header */
+	/* a timed-out request comes back with the program's header unchanged; other messages
+	 * have their length in the header */
 	if (!message->header.status)
 		message->header.length = (uint32_t)(*header_bytes + message->length);
 	return message;
