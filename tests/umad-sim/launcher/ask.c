@@ -11,7 +11,7 @@
 
 #include "ask.h"
 
-/* The descriptor that came with a message; -1: none did. */
+/* Returns the descriptor that came with a message, or -1. */
 static int passed_fd(struct msghdr *message)
 {
 	struct cmsghdr *control = CMSG_FIRSTHDR(message);

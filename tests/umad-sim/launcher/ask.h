@@ -7,15 +7,15 @@
 #include "protocol.h"
 
 /*
- * Sends a request and waits for its reply. `connection` gets the connection; if it is NULL,
- * the connection is closed. `text` (LONGEST_TEXT + 1 bytes) gets the reply's text. 0 or a
- * negative errno, which may be the reply's.
+ * Sends a request and waits for its reply. Stores the connection in `connection`, or closes it
+ * if that is NULL. `text` (LONGEST_TEXT + 1 bytes) receives the reply's text. Returns 0 or a
+ * negative errno, possibly the reply's.
  */
 int ask(const char *folder, enum request_kind kind, const char *request_text,
 	struct reply *reply, char *text, int *connection);
 
-/* Sends a rule or a query. The reply is in `text` (as above), or, if it is too long, in a file
- * whose descriptor is stored; -1: there is no file. 0 or a negative errno. */
+/* Sends a rule or a query. The reply goes to `text` (as above) or, if it is too long, to a file
+ * whose descriptor is stored (-1: no file). Returns 0 or a negative errno. */
 int ask_command(const char *folder, const char *command, char *text, int *file);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Checks a topology and rules, without a fabric that runs. */
+/* Checks a topology and rules without running a fabric. */
 #include <stdio.h>
 
 #include "capture.h"
@@ -25,8 +25,8 @@ static void print_summary(const struct fabric *fabric, const struct options *opt
 	       nodes[NODE_CA], nodes[NODE_SWITCH], nodes[NODE_ROUTER], ends / 2, rules->count);
 }
 
-/* The nodes and the port of --at and --capture-at. 0 or a negative errno, with the reason on
- * stderr. */
+/* Checks the nodes and the port of --at and --capture-at. Returns 0 or a negative errno, with
+ * the reason on stderr. */
 static int check_places(const struct fabric *fabric, const struct options *options)
 {
 	char why[256];

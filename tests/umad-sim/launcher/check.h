@@ -6,8 +6,8 @@
 
 #include "options.h"
 
-/* Reads a topology and rules, and prints their errors, or else the numbers of their parts.
- * Returns the exit status. */
+/* Reads a topology and rules. Prints their errors or, if there are none, a count of their
+ * parts. Returns the exit status. */
 int check(const struct options *options);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A child with a library preloaded. The library reports that it is loaded, before the
- * program's main() runs. */
+/* A child with a preloaded library, which reports that it is loaded before the program's main()
+ * runs. */
 #include "child.h"
 
 #include <errno.h>
@@ -21,20 +21,20 @@
 #include <unistd.h>
 
 /* What the child writes to the descriptor of child_heard() if it cannot execute the program.
- * The library writes another byte. */
+ * The library writes a different byte. */
 #define NOT_STARTED "n"
 
 static pid_t program;
 static sigset_t first_mask; /* the signals that are blocked without child_start() */
 
-/* Signals whose actions the parent changes, and their actions when the parent was started: the
- * program gets these. */
+/* Signals whose actions the parent changes, and the actions it was started with, which the
+ * program gets. */
 static const int changed_signals[] = {SIGCHLD, SIGINT, SIGQUIT, SIGPIPE, SIGXFSZ};
 #define CHANGED_SIGNALS (sizeof(changed_signals) / sizeof(changed_signals[0]))
 static struct sigaction first_actions[CHANGED_SIGNALS];
 
-/* A file that is opened later must not become a standard descriptor. They stay closed for the
- * program. */
+/* Keeps files opened later from becoming standard descriptors. The program still gets them
+ * closed. */
 static void fill_standard_descriptors(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -74,15 +74,16 @@ static int fail_with(const struct preload *preload, const char *what)
 	return STATUS_FAILED;
 }
 
-/* The path of the library: in this program's folder (built), or relative to this program
- * (installed). */
+/*
+ * Finds the library: in this program's folder (built), or relative to this program (installed).
+ */
 static int find_library(const struct preload *preload, char path[PATH_MAX])
 {
 	const char *const places[] = {preload->library, preload->from_program};
 	char folder[PATH_MAX], place[2 * PATH_MAX];
 	const char *self = (const char *)(uintptr_t)getauxval(AT_EXECFN); // NOLINT
 
-	/* without /proc, the path that started this program is used */
+	/* without /proc: the path that started this program */
 	if (!realpath("/proc/self/exe", folder) && !(self && realpath(self, folder)))
 		return fail_with(preload, "/proc/self/exe");
 	*strrchr(folder, '/') = '\0';
@@ -158,7 +159,7 @@ int child_preload(const struct preload *preload, const char *folder)
 	return status;
 }
 
-/* The program cannot be executed, and the parent need not wait for the library. */
+/* Tells the parent not to wait for the library: the program cannot be executed. */
 static void __attribute__((noreturn)) not_started(int ready, int status)
 {
 	if (write(ready, NOT_STARTED, 1) != 1)
@@ -185,7 +186,7 @@ exec_program(const struct preload *preload, char **arguments, int ready)
 	not_started(ready, errno == ENOENT ? 127 : 126);
 }
 
-/* Interrupts a wait: the program has ended. */
+/* The program has ended: interrupts the wait. */
 static void wake(int signal)
 {
 	(void)signal;
@@ -202,8 +203,8 @@ int child_start(const struct preload *preload, char **arguments, pid_t *child, i
 	on_signal(SIGINT, SIG_IGN);
 	on_signal(SIGQUIT, SIG_IGN);
 	sigaction(SIGCHLD, &ended, NULL);
-	/* the program may send a signal before this process can pass it on, and may end before
-	 * this process waits for that */
+	/* before the fork: the program may send a signal, or end, before this process is ready
+	 * for it */
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGCHLD);
 	for (unsigned int i = 0; i < PASSED_ON; i++)
@@ -235,10 +236,8 @@ static bool has_ended(void)
 	       info.si_pid == program;
 }
 
-/*
- * A program without the library, and its children, keep the descriptor open. So the wait ends
- * with the program, too. SIGCHLD is blocked, except while ppoll() waits.
- */
+/* A program without the library keeps the descriptor open, and so do its children; so the wait
+ * must end with the program, too. SIGCHLD is blocked except while ppoll() waits. */
 enum child_report child_heard(int ready)
 {
 	static const struct timespec at_once;
@@ -249,7 +248,7 @@ enum child_report child_heard(int ready)
 	int count;
 
 	do {
-		ended = has_ended(); /* everything that the program wrote is there now */
+		ended = has_ended(); /* all the program wrote has arrived by now */
 		count = ppoll(&readable, 1, ended ? &at_once : NULL, &first_mask);
 	} while (count < 0 && errno == EINTR);
 	length = count > 0 ? read(ready, &byte, 1) : 0;

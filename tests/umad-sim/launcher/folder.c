@@ -14,7 +14,7 @@
 #include "folder.h"
 #include "remove_tree.h"
 
-/* The user's own folder for all fabrics; a folder there that another user made is not used. */
+/* Returns the user's own folder for all fabrics; refuses one that another user made. */
 static int base_folder(char base[FOLDER_BYTES], char *why)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -47,7 +47,7 @@ void folder_remove(const char *folder)
 {
 	char path[FOLDER_BYTES + 8];
 
-	/* for a fabric that did not start this is enough, and it needs no descriptor */
+	/* enough for a fabric that did not start, and needs no descriptor */
 	name_lock(folder, path);
 	unlink(path);
 	if (rmdir(folder))
@@ -67,7 +67,7 @@ static int is_abandoned(const char *folder)
 	int lock = open_lock(folder, 0);
 	int abandoned;
 
-	/* the caller holds the base folder's lock: no other process makes a folder */
+	/* the caller holds the base folder's lock, so no other process makes a folder */
 	if (lock < 0)
 		return errno == ENOENT;
 	abandoned = flock(lock, LOCK_EX | LOCK_NB) == 0;
@@ -93,9 +93,9 @@ static void clear_abandoned(const char *base)
 }
 
 /*
- * Locks the base folder. A process holds this lock while it tests the locks of others, or
- * makes a folder and its lock. Otherwise it could take a new folder for an abandoned one, or
- * hold a lock when its owner needs it. Returns the descriptor, or a negative errno.
+ * Locks the base folder. A process must hold this lock while it tests the locks of others, or
+ * makes a folder and its lock: otherwise it could take a new folder for an abandoned one, or
+ * hold a lock just when the owner wants it. Returns the descriptor, or a negative errno.
  */
 static int lock_base(const char *base, char *why)
 {
@@ -115,7 +115,7 @@ static int lock_base(const char *base, char *why)
 	return error;
 }
 
-/* A fabric's name becomes part of a path, and must be short. */
+/* A fabric's name becomes part of a path, so it must be short. */
 static int name_folder(const char *base, const char *name, char folder[FOLDER_BYTES], char *why)
 {
 	if (name[0] && name[0] != '.' && !strchr(name, '/') &&
@@ -167,9 +167,7 @@ int folder_create(const char *name, char folder[FOLDER_BYTES], char *why)
 	return lock;
 }
 
-/*
- * Finds a fabric without a name by its process id, with which the name of its folder begins.
- */
+/* Finds an unnamed fabric by its process ID, which its folder's name begins with. */
 static void find_by_process(const char *base, const char *id, char folder[FOLDER_BYTES])
 {
 	size_t length = strlen(id);

@@ -86,7 +86,9 @@ bool mounts_are_alike(const struct mount_entry *a, const struct mount_entry *b)
 	return a->device == b->device || (a->sysfs && b->sysfs);
 }
 
-/* The rest of a path below a folder, "" for the folder itself; NULL: it is not there. */
+/*
+ * The part of a path below a folder, "" for the folder itself; NULL if the path is elsewhere.
+ */
 static const char *below(const char *path, const char *folder)
 {
 	size_t length = strcmp(folder, "/") == 0 ? 0 : strlen(folder);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Hides the InfiniBand devices of the machine from a program. */
+/* Hides the machine's InfiniBand devices from a program. */
 #include "namespace.h"
 
 #include <dirent.h>
@@ -21,10 +21,8 @@
 
 #include "mounts.h"
 
-/*
- * The folders to cover, in this order: a device before the folder of its class, because the
- * path of the device leads through that folder.
- */
+/* The folders to cover, in order: a device comes before the folder of its class, because its
+ * path leads through that folder. */
 struct folders {
 	char **paths;
 	size_t count;
@@ -51,8 +49,8 @@ add(struct folders *folders, const char *format, ...)
 	va_end(arguments);
 }
 
-/* A system call, because on a fabric the C library's calls are those of the preloaded library:
- * they show the devices of that fabric. */
+/* A raw system call: if umad-sim itself runs on a fabric, the C library's calls are those of
+ * the preloaded library and show that fabric's devices. */
 static DIR *open_folder(const char *path)
 {
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -63,19 +61,19 @@ static DIR *open_folder(const char *path)
 	return folder;
 }
 
-/* rdma_cm belongs to a module of the kernel, and is there without a device. */
+/* rdma_cm belongs to a kernel module and exists without any device. */
 static bool is_device_node(const struct dirent *entry)
 {
 	return entry->d_name[0] != '.' && strcmp(entry->d_name, "rdma_cm") != 0;
 }
 
-/* The regular files of a class belong to the module, and are there without a device. */
+/* A class's regular files belong to the module and exist without any device. */
 static bool is_class_device(const struct dirent *entry)
 {
 	return entry->d_name[0] != '.' && entry->d_type != DT_REG;
 }
 
-/* A folder that cannot be read may have devices. */
+/* A folder that cannot be read counts as one with devices. */
 static void add_folder(struct folders *folders, const char *path,
 		       bool (*is_device)(const struct dirent *entry), bool with_entries)
 {
@@ -123,7 +121,7 @@ static void add_classes(struct folders *folders, const char *sysfs)
 		closedir(classes);
 }
 
-/* /sys and /dev may be mounted in several places, such as the folders of chroot(2). */
+/* /sys and /dev may be mounted in several places, for example below a chroot(2) folder. */
 static void add_other_mounts(struct folders *folders, const struct mounts *mounts)
 {
 	struct stat sys, dev;
@@ -143,7 +141,7 @@ static void add_other_mounts(struct folders *folders, const struct mounts *mount
 	}
 }
 
-/* The path without links. System calls, as in open_folder(). */
+/* Resolves the links of a path; with raw system calls, as in open_folder(). */
 static bool resolve(const char *path, char *resolved)
 {
 	char link_path[64];
@@ -160,8 +158,8 @@ static bool resolve(const char *path, char *resolved)
 	return length > 0;
 }
 
-/* Parts of /sys and /dev may be mounted in other places: a folder of a device, a folder above
- * it, one of its files. */
+/* Parts of /sys and /dev may be mounted elsewhere: a device's folder, one above it, one of its
+ * files. */
 static void add_parts(struct folders *folders, const struct mounts *mounts)
 {
 	char resolved[PATH_MAX], inner[PATH_MAX], shown[PATH_MAX];
@@ -236,7 +234,7 @@ static int write_file(const char *path, const char *text)
 	return length < 0 ? -1 : 0;
 }
 
-/* The user and the group keep their numbers. The kernel permits no other without privileges. */
+/* User and group keep their numbers: without privileges, the kernel permits nothing else. */
 static int map_ids(uid_t user, gid_t group, char why[NAMESPACE_TEXT])
 {
 	char users[64], groups[64];
@@ -265,13 +263,13 @@ static int enter_namespaces(char why[NAMESPACE_TEXT])
 		if (error)
 			return error;
 	}
-	/* the machine keeps its devices, and its own new mounts are still seen */
+	/* the machine keeps its devices, and mounts that it makes later still show up here */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
 		return failed(why, "the mount namespace");
 	return 0;
 }
 
-/* An empty folder on top of a folder, or /dev/null on top of a file. */
+/* Covers a folder with an empty one, a file with /dev/null. */
 static bool cover_one(const char *path)
 {
 	if (mount("umad-sim", path, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
@@ -284,16 +282,16 @@ static int cover(const struct folders *folders, char why[NAMESPACE_TEXT])
 {
 	for (size_t i = 0; i < folders->count; i++)
 		if (!cover_one(folders->paths[i]) &&
-		    errno != ENOENT) /* a device was removed meanwhile */
+		    errno != ENOENT) /* device removed meanwhile */
 			return failed(why, folders->paths[i]);
 	return 0;
 }
 
 /*
- * With these capabilities a program could undo this: unmount a folder or enter the
- * namespace of another process; reach that namespace by /proc/PID/root; make a device; open a
- * folder that is covered, by its handle. Without CAP_SYS_PTRACE, the kernel denies
- * /proc/PID/root of a process with more capabilities than the program.
+ * With these capabilities a program could undo this: unmount a folder, enter another process's
+ * namespace or reach it through /proc/PID/root, create a device node, or open a covered folder
+ * by its handle. Without CAP_SYS_PTRACE, the kernel denies /proc/PID/root of a process that has
+ * more capabilities than the program.
  */
 static const unsigned int removed_capabilities[] = {
 	CAP_SYS_ADMIN,
@@ -337,7 +335,7 @@ static int hide(const struct folders *folders, char why[NAMESPACE_TEXT])
 		error = cover(folders, why);
 	if (!error)
 		error = remove_capabilities(why);
-	/* the working directory may be below a folder that is covered now */
+	/* the working directory may now be below a covered folder */
 	if (!error && syscall(SYS_chdir, directory))
 		error = failed(why, directory);
 	return error;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Hides the machine's InfiniBand devices from a program: a mount namespace, in which empty
+ * Hides the machine's InfiniBand devices from a program, with a mount namespace in which empty
  * folders cover /dev/infiniband, /sys/class/infiniband* and the folders of the devices. The
- * kernel does this for every program, however the program is linked and whatever calls it uses.
+ * kernel enforces this for every program, however it is linked and whatever calls it uses.
  */
 #ifndef UMAD_SIM_NAMESPACE_H
 #define UMAD_SIM_NAMESPACE_H
@@ -12,13 +12,13 @@
 
 #define NAMESPACE_TEXT 256
 
-/* Whether the machine has InfiniBand devices that this process sees. */
+/* Whether this process sees InfiniBand devices of the machine. */
 bool namespace_is_needed(void);
 
 /*
- * Hides the devices from this process, which has one thread, and from the programs that it
- * executes and their children. They cannot undo it. Returns 0, or a negative errno with the
- * call that failed and its error as text; then the process must not run a program.
+ * Hides the devices from this process, which must have a single thread, and from the programs
+ * it executes and their children; they cannot undo it. Returns 0, or a negative errno with the
+ * failed call and its error in `why`; the process must not run a program then.
  */
 int namespace_enter(char why[NAMESPACE_TEXT]);
 

@@ -28,14 +28,14 @@ struct options {
 	bool kernel;      /* MODE_SERVE: the nodes are devices of the kernel */
 	const char *rule; /* MODE_TELL */
 	const char *faults_file;
-	const char **faults; /* ends with NULL; allocated for as many as there are arguments */
+	const char **faults; /* ends with NULL; has room for all arguments */
 	char **program;      /* its arguments */
 };
 
-/* Reads the command line. Exits the process if the line is wrong or asks for help. */
+/* Reads the command line. Exits if it is wrong or asks for help. */
 void read_options(int argc, char **argv, struct options *options);
 
-/* Writes what standard output holds. 0, or STATUS_FAILED with a message on stderr. */
+/* Flushes standard output. Returns 0, or STATUS_FAILED with a message on stderr. */
 int finish_output(void);
 
 #endif

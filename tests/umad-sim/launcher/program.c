@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * The program that umad-sim runs, with libumad-sim.so preloaded. The devices of the machine are
- * hidden from the program: what the library does not reach sees no device.
- */
+/* Runs a program with libumad-sim.so preloaded. The machine's devices are hidden from it, so
+ * even calls that the library does not intercept see no device. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +81,7 @@ int program_run(char **arguments, const char *folder, uint32_t view, bool withou
 	if (status)
 		return status;
 	report = child_heard(ready);
-	if (report == CHILD_LOADED) /* if the fabric has ended, the program finds out */
+	if (report == CHILD_LOADED) /* if the fabric has ended, the program will notice */
 		ask(folder, REQUEST_BEGIN, "", &reply, text, NULL);
 	return child_judge(&preload, arguments[0], report, wait_for_program(child));
 }

@@ -10,11 +10,10 @@
 #include "child.h"
 
 /*
- * Runs the program with a view of the fabric in that folder, and without a view of the devices
- * of the machine; without_namespace: the library alone keeps the program from them. Returns the
- * exit status of the program, as a shell reports it. Returns STATUS_FAILED, with the reason on
- * stderr, if the devices cannot be hidden, or if the program ran without the library; 126 or
- * 127 for a program that cannot be executed.
+ * Runs the program with a view of the fabric in that folder, and with the machine's devices
+ * hidden (without_namespace: only the library hides them). Returns the program's exit status,
+ * as a shell reports it; 126 or 127 if the program cannot be executed; STATUS_FAILED, with the
+ * reason on stderr, if the devices cannot be hidden or the program ran without the library.
  */
 int program_run(char **arguments, const char *folder, uint32_t view, bool without_namespace);
 

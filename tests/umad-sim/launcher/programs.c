@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Ends the programs of a fabric that ends, or whose process is killed. */
+/* Ends the programs of a fabric that ends or is killed. */
 #include "programs.h"
 
 #include <ctype.h>
@@ -21,12 +21,12 @@
 #include "protocol.h"
 
 #define PROGRAMS_END_MS 3000 /* from SIGTERM to SIGKILL */
-#define GIVE_UP_MS      5000 /* a process that waits for a disk does not end after SIGKILL */
+#define GIVE_UP_MS      5000 /* a process that waits for a disk survives SIGKILL */
 #define ROUND_MS        20
-#define GUARD_NAME      "umad-sim-guard" /* of the process: see prctl(2) */
+#define GUARD_NAME      "umad-sim-guard" /* process name: see prctl(2) */
 
-/* Reads the whole environment, which has any length; NULL: the process has ended, or is another
- * user's. The caller frees it. */
+/* Reads the whole environment of a process, however long; NULL if the process has ended or is
+ * another user's. The caller frees it. */
 static char *read_environment(const char *process, size_t *length)
 {
 	char path[64], *bytes = NULL;
@@ -68,10 +68,8 @@ static bool has_variable(const char *process, const char *variable)
 	return found;
 }
 
-/*
- * The guard of a fabric that runs on this one, whose programs have another folder in their
- * environment. It ends after these programs.
- */
+/* The guard of a nested fabric: that fabric runs on this one, and its programs have another
+ * folder in their environment. The guard ends after them. */
 static bool is_guard(const char *process)
 {
 	char path[64], name[sizeof(GUARD_NAME)];
@@ -86,7 +84,7 @@ static bool is_guard(const char *process)
 	return is_one;
 }
 
-/* Sends a signal (0: none) to each process with the variable. Returns their number. */
+/* Sends a signal (0: none) to each process with the variable. Returns how many there are. */
 static unsigned int send_all(const char *variable, int number)
 {
 	DIR *processes = opendir("/proc");
@@ -126,7 +124,7 @@ static void __attribute__((noreturn)) guard(const char *folder, int end_of_calle
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char byte;
 
-	setsid(); /* signals for the group are not for the guard */
+	setsid(); /* keep the group's signals from the guard */
 	prctl(PR_SET_NAME, GUARD_NAME);
 	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
@@ -139,7 +137,7 @@ static void __attribute__((noreturn)) guard(const char *folder, int end_of_calle
 
 static struct {
 	pid_t process;
-	int held; /* the guard waits for its end */
+	int held; /* the guard waits until this is closed */
 } the_guard;
 
 int guard_start(const char *folder, int unused)

@@ -11,9 +11,9 @@
 #include "rules.h"
 #include "topology.h"
 
-#define RULES_LIMIT (1U << 24) /* bytes of a file */
+#define RULES_LIMIT (1U << 24) /* bytes per file */
 
-/* Whether the text is neither empty nor only a comment. */
+/* Whether the text is a rule, not empty or just a comment. */
 static bool is_rule(const char *text)
 {
 	text += strspn(text, " \t\v\f\r\n");
@@ -38,7 +38,7 @@ static int apply_rule(struct fabric *fabric, const char *rule, const char *where
 	return failed;
 }
 
-/* An error of the file itself. Returns it. */
+/* Reports an error of the file itself, and returns it. */
 static int refuse_file(const char *name, int error, const char *reason, struct rules *rules)
 {
 	snprintf(rules->why, sizeof(rules->why), "%.200s: %s", name, reason);
@@ -51,7 +51,7 @@ static int refuse_file(const char *name, int error, const char *reason, struct r
 static int apply_file(struct fabric *fabric, const char *name, struct rules *rules)
 {
 	size_t length = strlen(name), size;
-	/* the end of a long path says more than its beginning */
+	/* the end of a long path says more than its start */
 	const char *shown = length > 30 ? name + length - 30 : name;
 	unsigned int number = 0;
 	char *text, *next, *line;

@@ -7,13 +7,13 @@
 #include "options.h"
 
 struct rules {
-	bool all; /* to be set: prints each wrong rule, and reads the rules after it */
-	unsigned int count; /* rules that are correct */
+	bool all;           /* set by the caller: print each wrong rule and go on */
+	unsigned int count; /* correct rules */
 	char why[256];      /* the first error, with file and line */
 };
 
-/* Applies the rules: those of the file first. 0 or the first error, a negative errno. Prints
- * notes on rules. */
+/* Applies the rules, those of the file first, and prints notes on them. Returns 0 or the first
+ * error, a negative errno. */
 int rules_apply(struct fabric *fabric, const struct options *options, struct rules *rules);
 
 #endif

@@ -54,8 +54,8 @@ static void on_signal(int signal, void (*handler)(int signal))
 	sigaction(signal, &action, NULL);
 }
 
-/* If the fabric has rules or can get some, the default seed is random, and is printed.
- * Otherwise all runs are the same. */
+/* If there are rules, or may be later, the default seed is random and printed. Otherwise all
+ * runs are the same. */
 static void choose_seed(struct options *options)
 {
 	bool chances =
@@ -71,8 +71,8 @@ static void choose_seed(struct options *options)
 			(unsigned long long)options->server.seed);
 }
 
-/* Makes the fabric and serves it. If this fails before the fabric is ready, `why` has the
- * reason. */
+/* Creates the fabric and serves it. If this fails before the fabric is ready, the reason is in
+ * `why`. */
 static int serve(struct server *server, const struct options *options, const char *folder,
 		 void (*ready)(void *context), void *context, char *why)
 {
@@ -107,13 +107,13 @@ static int serve(struct server *server, const struct options *options, const cha
 	return error;
 }
 
-/* The same, with a guard against the end of this process by SIGKILL. Removes the folder.
- * `unused` is a descriptor that the guard closes; -1: none. */
+/* Likewise, with a guard in case this process is killed with SIGKILL. Removes the folder. The
+ * guard closes the descriptor `unused`, unless that is -1. */
 static int serve_guarded(struct server *server, const struct options *options,
 			 const char *folder, void (*ready)(void *context), void *context,
 			 char *why, int unused)
 {
-	int error = guard_start(folder, unused); /* before this process has much memory */
+	int error = guard_start(folder, unused); /* fork before this process grows */
 
 	if (error) {
 		snprintf(why, 256, "a process: %s", strerror(-error));
@@ -126,8 +126,8 @@ static int serve_guarded(struct server *server, const struct options *options,
 	return error;
 }
 
-/* The fabric ends with its launcher. Before the fabric is ready, SIGKILL ends it; afterwards
- * SIGTERM, so that the fabric removes its folder. */
+/* The fabric ends with its launcher: with SIGKILL until it is ready, then with SIGTERM, so that
+ * it removes its folder. */
 static void end_with(pid_t launcher)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -142,8 +142,7 @@ static void say_ready(void *context)
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
-	sigprocmask(SIG_BLOCK, &signals,
-		    NULL); /* blocked until the fabric waits for it (server_run()) */
+	sigprocmask(SIG_BLOCK, &signals, NULL); /* blocked except while server_run() waits */
 	on_signal(SIGTERM, stop_serving);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 
@@ -154,7 +153,7 @@ static void say_ready(void *context)
 }
 
 /* Starts the fabric's process. Returns when the fabric is ready; exits with its reason if it
- * failed. */
+ * fails. */
 static pid_t start_fabric(const struct options *options, const char *folder, int lock)
 {
 	struct server server;
@@ -175,7 +174,7 @@ static pid_t start_fabric(const struct options *options, const char *folder, int
 	if (child == 0) {
 		close(ends[0]);
 		end_with(launcher);
-		setsid(); /* signals from the terminal are for the program */
+		setsid(); /* the program gets the terminal's signals */
 		running = &server;
 		error = serve_guarded(&server, options, folder, say_ready, &ends[1], why,
 				      ends[1]);
@@ -184,7 +183,7 @@ static pid_t start_fabric(const struct options *options, const char *folder, int
 		_exit(0);
 	}
 	close(ends[1]);
-	close(lock); /* the fabric's process holds it */
+	close(lock); /* now held by the fabric's process */
 	length = read(ends[0], why, sizeof(why) - 1);
 	close(ends[0]);
 	if (length == 1 && why[0] == '\0')
@@ -197,9 +196,8 @@ static pid_t start_fabric(const struct options *options, const char *folder, int
 
 /* --- the program ---------------------------------------------------------------- */
 
-/*
- * Gets the view of the nodes for the program. 0 or a negative errno; `text` then has a reason.
- */
+/* Gets a view of the nodes for the program. Returns 0, or a negative errno with a reason in
+ * `text`. */
 static int attach(const char *folder, const char *at, uint32_t *view, char *text)
 {
 	struct reply reply = {0};
@@ -237,7 +235,7 @@ static int run(struct options *options)
 
 	choose_seed(options);
 	do {
-		/* containers that share the folder may have the same process ids */
+		/* containers that share the folder may have equal process IDs */
 		snprintf(name, sizeof(name), "%d-%08x", getpid(), random_number());
 		lock = folder_create(name, folder, text);
 	} while (lock == -EADDRINUSE);
@@ -266,7 +264,7 @@ static void announce(void *context)
 
 	printf("umad-sim: the fabric \"%s\" is ready\n", options->name);
 	if (fflush(stdout))
-		running->stop = true; /* nobody learns that it is ready */
+		running->stop = true; /* nobody would learn that it is ready */
 }
 
 static int run_server(struct options *options)
@@ -285,8 +283,7 @@ static int run_server(struct options *options)
 	sigemptyset(&signals);
 	for (unsigned int i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
 		sigaddset(&signals, endings[i]);
-	/* blocked until the process waits for them (server_run()): server_init() would forget
-	 * an earlier one */
+	/* blocked except while server_run() waits: server_init() would lose an earlier one */
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	for (unsigned int i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
 		on_signal(endings[i], stop_serving);
@@ -317,7 +314,7 @@ static int print_file(int fd)
 
 	if (!file)
 		return STATUS_FAILED;
-	rewind(file); /* the fabric's writes have moved the file's offset to the end */
+	rewind(file); /* the fabric's writes moved the shared offset to the end */
 	while ((character = getc(file)) != EOF)
 		putchar(character);
 	fclose(file);
@@ -360,7 +357,7 @@ int main(int argc, char **argv)
 	int status;
 
 	child_prepare();
-	on_signal(SIGXFSZ, SIG_IGN); /* if the size of files is limited, write() fails */
+	on_signal(SIGXFSZ, SIG_IGN); /* at a file-size limit, write() fails instead */
 	read_options(argc, argv, &options);
 	switch (options.mode) {
 	case MODE_SERVE:
