@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Adds the cables of a topology file when all nodes are known: finds the nodes that the lines
- * name, and checks that both ends of a cable agree and that names and GUIDs are unique. It
- * sorts instead of hashing, so that no input is slow.
+ * Adds the cables once all nodes are known: finds the nodes that the lines name, and checks
+ * that both ends of a cable agree and that names and GUIDs are unique. Sorts instead of
+ * hashing, so that no input is slow.
  */
 
 #include "read.h"
@@ -18,7 +18,7 @@ struct name {
 	uint32_t node;
 };
 
-/* The owner of a GUID: a port, or a node (port is NONE). */
+/* Who has a GUID: a port, or a node (port is NONE). */
 struct owner {
 	uint64_t guid;
 	uint32_t node;
@@ -100,7 +100,7 @@ static int find_peer(const struct joining *joining, const struct end *end, uint3
 	return 0;
 }
 
-/* The widths or speeds that both ends support. If only one end has a value, that value. */
+/* Widths or speeds that both ends support; if only one end has a value, that one. */
 static unsigned int common(unsigned int a, unsigned int b)
 {
 	return a && b ? a & b : a | b;
@@ -129,7 +129,7 @@ static enum link_speed best_speed(unsigned int speeds)
 	return (enum link_speed)speed;
 }
 
-/* The link's value may be that of the comment. */
+/* Whether both ends support the link's values in the comment. */
 static bool both_support(const struct graph *graph, const struct graph_port *port,
 			 unsigned int width, unsigned int speed)
 {
@@ -168,7 +168,7 @@ static int plug_in(const struct joining *joining, const struct end *end, uint32_
 	return ret;
 }
 
-/* Reports a conflict: which of the two ports is cabled to another port, and to which. */
+/* Reports which of the two ports is already cabled, and to which port. */
 static int taken(const struct joining *joining, const struct end *end, uint32_t peer)
 {
 	const struct graph *graph = joining->reader->graph;
@@ -181,9 +181,7 @@ static int taken(const struct joining *joining, const struct end *end, uint32_t 
 			 far->number, graph->nodes[far->node].name);
 }
 
-/*
- * A line's values for the port at the other end count only if that port's own line has none.
- */
+/* A line's values for the port at the other end count only if that port's own line has none. */
 static int heed_peer_guid(const struct joining *joining, const struct end *end, uint32_t peer)
 {
 	struct reader *reader = joining->reader;
@@ -297,8 +295,7 @@ static void own(struct joining *joining, uint64_t guid, uint32_t node, uint32_t 
 	joining->owners[joining->owner_count++] = (struct owner){guid, node, port};
 }
 
-/* The files have no GUIDs of ports without a cable. Such a GUID is guessed, and may not be
- * unique. */
+/* The files have no GUIDs for ports without a cable; ours are guesses and may not be unique. */
 static void list_owners(struct joining *joining)
 {
 	const struct graph *graph = joining->reader->graph;
@@ -315,7 +312,7 @@ static void list_owners(struct joining *joining)
 	qsort(joining->owners, joining->owner_count, sizeof(*joining->owners), compare_owners);
 }
 
-/* A node's own GUID may also be that of one of its ports. All other GUIDs must be unique. */
+/* All GUIDs must be unique, except that a node may share one with one of its ports. */
 static int judge_guids(struct joining *joining)
 {
 	struct reader *reader = joining->reader;

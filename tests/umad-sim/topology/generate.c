@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Generates topologies of a regular shape from a few numbers. The same word always gives the
- * same names, GUIDs and port numbers. */
+/* Generates regular topologies from a few numbers. The same word always gives the same names,
+ * GUIDs and port numbers. */
 
 #include "topology.h"
 
@@ -140,7 +140,7 @@ static uint64_t measure_levels(struct level *levels, unsigned int count, uint32_
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
-		/* the top level has no ports up: all its ports lead down */
+		/* the top level has no ports up: all lead down */
 		hosts *= i + 1 == count ? radix : radix / 2;
 		levels[i].hosts = hosts;
 		levels[i].width = width;
@@ -264,7 +264,7 @@ static int cable_group(struct generator *generator, uint64_t first, uint32_t rou
 	return ret;
 }
 
-/* The links of a group to the groups after it, in a ring, are spread over its routers. */
+/* Spreads the links between two groups over the groups' routers, in a ring. */
 static int cable_groups(struct generator *generator, uint32_t a, uint32_t b)
 {
 	uint32_t groups = generator->numbers[0], routers = generator->numbers[1];

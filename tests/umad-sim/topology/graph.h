@@ -64,7 +64,7 @@ struct graph_port {
 	uint8_t number; /* on its node */
 	uint8_t width;  /* lanes of the cable: 1, 2, 4, 8, 12 */
 	uint8_t speed;  /* enum link_speed */
-	/* a degraded link: it trains with these values at most; width 0: it is not degraded */
+	/* a degraded link: the most it trains to; width 0: not degraded */
 	uint8_t most_width;
 	uint8_t most_speed;
 	/* what the port supports, as in PortInfo (IBA 14.2.5.6: LinkWidthSupported,
@@ -83,46 +83,45 @@ struct graph {
 	uint32_t port_room;
 };
 
-/* All functions that return an int: 0 or a negative errno. */
+/* Functions that return an int return 0 or a negative errno. */
 
 void graph_init(struct graph *graph);
 void graph_free(struct graph *graph);
 
 /*
  * Adds a node with its ports, without cables, and stores its index. Port n of a CA gets the
- * GUID guid + n, port 0 of a switch the switch's own GUID. -EINVAL: a wrong type, port count
- * or length of a name; -E2BIG: more nodes or ports than a graph can have.
+ * GUID guid + n, port 0 of a switch the switch's own GUID. -EINVAL: wrong type, port count or
+ * name length; -E2BIG: more nodes or ports than a graph can have.
  */
 int graph_add(struct graph *graph, enum node_type type, uint64_t guid, const char *name,
 	      unsigned int port_count, uint32_t *node);
 
-/* The index of a node's port; NONE if the node has no such port. */
+/* Returns the index of a node's port; NONE if the node has no such port. */
 uint32_t graph_port(const struct graph *graph, uint32_t node, unsigned int number);
 
 /* Cables two ports (by index). -EBUSY: one of them already has a cable; -EINVAL: the same port
- * twice, a port 0, a wrong width or speed. */
+ * twice, a port 0, or a wrong width or speed. */
 int graph_cable(struct graph *graph, uint32_t a, uint32_t b, unsigned int width,
 		enum link_speed speed);
 
-/* Whether the sets of a port have the width and the speed. A port with QDR has FDR10; no set
- * has XDR. */
+/* Whether a port supports the width and the speed. A port with QDR has FDR10; none has XDR. */
 bool graph_supports(const struct graph_port *port, unsigned int width, enum link_speed speed);
 
-/* Makes the cable of a port a degraded one, at both ends. -EINVAL: no cable, a width that does
- * not exist, more than the cable has. */
+/* Degrades the link of a port's cable, at both ends. -EINVAL: no cable, a width that does not
+ * exist, or more than the cable has. */
 int graph_degrade(struct graph *graph, uint32_t port, unsigned int width,
 		  enum link_speed speed);
 
-/* Finds a node by its name, or else its GUID (0x...), or else its number "#17". NONE: no such
- * node. */
+/* Finds a node by its name, else by GUID (0x...), else by number ("#17"); NONE if there is
+ * none. */
 uint32_t graph_find(const struct graph *graph, const char *spec);
 uint32_t graph_find_guid(const struct graph *graph, uint64_t guid);
 
-/* "SDR" .. "XDR" and back (SPEED_COUNT: unknown). GUIDs and names belong to the graph. */
+/* "SDR" .. "XDR" and back (SPEED_COUNT: unknown). */
 const char *link_speed_name(enum link_speed speed);
 enum link_speed link_speed_parse(const char *name, size_t length);
 
-/* Whether cables with that many lanes exist. */
+/* Whether cables with this many lanes exist. */
 bool link_width_exists(unsigned int width);
 
 /* LinkWidth's bit: 1x is 1, 4x 2, 8x 4, 12x 8, 2x 16. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MAX_LID        0xbfff /* unicast (IBA 4.1.3) */
-#define PERMISSIVE_LID 0xffff /* devices without a LID may have it */
+#define PERMISSIVE_LID 0xffff /* a device without a LID may show this one */
 #define MAX_LMC        7
 
 struct composed {
@@ -92,8 +92,9 @@ static bool take_full(struct text *rest)
 	return true;
 }
 
-/* The end of a comment, or another comment. ibnetdiscover --grouping marks some devices of
- * Xsigo. */
+/*
+ * The end of a comment, or another comment: ibnetdiscover --grouping marks some Xsigo devices.
+ */
 static bool at_end_of_comment(struct text *rest)
 {
 	skip_blanks(rest);
@@ -101,7 +102,7 @@ static bool at_end_of_comment(struct text *rest)
 	return at_end(rest);
 }
 
-/* "active=1xFDR", a word of umad-sim's own: the link is degraded. */
+/* "active=1xFDR", umad-sim's own word for a degraded link. */
 static bool take_active(struct text *rest, struct end *end)
 {
 	struct text name;
@@ -115,7 +116,7 @@ static bool take_active(struct text *rest, struct end *end)
 	return end->active_speed != SPEED_COUNT;
 }
 
-/* A name in a module is a node of this module, unless it names another module. */
+/* A name inside a module is a node of that module, unless it names another one. */
 static int compose_id(struct reader *reader, struct text *id)
 {
 	size_t length = reader->module.length + 1 + id->length;
@@ -164,7 +165,8 @@ static int remember(struct reader *reader, struct text id)
 	return 0;
 }
 
-/* Clears the attributes of the node before. GUIDs are incremented as in ibsim. */
+/* Gives the new node the attributes that precede it, and clears them. GUIDs are incremented as
+ * in ibsim. */
 static void describe(struct reader *reader, enum node_type type)
 {
 	struct graph_node *node = &reader->graph->nodes[reader->node];
@@ -172,7 +174,7 @@ static void describe(struct reader *reader, enum node_type type)
 
 	node->vendor_id = (uint32_t)reader->vendor_id;
 	node->device_id = (uint16_t)reader->device_id;
-	/* ibnetdiscover prints vendid and a GUID of each node, but no sysimgguid of 0 */
+	/* ibnetdiscover prints vendid and a GUID for each node, but no sysimgguid of 0 */
 	if (reader->system_guid_told || (reader->vendor_told && reader->guid_told[type]))
 		node->system_guid = reader->system_guid;
 	if (reader->own_port_guid && type == NODE_SWITCH)
@@ -185,7 +187,7 @@ static void describe(struct reader *reader, enum node_type type)
 	memset(reader->told, 0, sizeof(reader->told));
 }
 
-/* ibnetdiscover's ids have the GUID of the node, such as "S-0002c90300f00030". */
+/* ibnetdiscover's ids contain the node's GUID, as in "S-0002c90300f00030". */
 static int judge_id(struct reader *reader, enum node_type type, struct text id)
 {
 	static const struct {
@@ -215,7 +217,7 @@ static int add_node(struct reader *reader, enum node_type type, uint64_t ports, 
 	char terminated[MAX_NAME + 1];
 	int ret;
 
-	/* a name of ibnetdiscover --node-name-map may be longer than a NodeDescription */
+	/* a name from ibnetdiscover --node-name-map may be longer than a NodeDescription */
 	if (name.length > MAX_NAME)
 		name.length = MAX_NAME;
 	if (!guid || guid > UINT64_MAX - 2ULL * MAX_PORTS)

@@ -25,7 +25,7 @@ int topology_fail(struct topology_error *error, int ret, const char *format, ...
 	return ret;
 }
 
-/* Reads up to the end, not the size of fstat(): the file may be a pipe. */
+/* Reads to the end rather than the size from fstat(): the file may be a pipe. */
 static int read_all(int fd, size_t limit, char **text, size_t *length)
 {
 	size_t room = 0;
@@ -74,7 +74,7 @@ int topology_slurp(const char *file, size_t limit, char **text, size_t *length)
 	return ret;
 }
 
-/* The name of a file that cannot be read may also be a misspelt generator. */
+/* A file name that cannot be read may also be a misspelt generator. */
 static int unknown(const char *spec, int why, struct topology_error *error)
 {
 	char words[100];

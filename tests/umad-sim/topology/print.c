@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Prints a topology as ibnetdiscover does. Sets of widths and speeds have ibsim's words,
- * a degraded link has one of umad-sim's own. */
+/* Prints a topology as ibnetdiscover does. Sets of widths and speeds are in ibsim's words, a
+ * degraded link in umad-sim's own. */
 
 #include "topology.h"
 

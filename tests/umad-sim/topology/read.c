@@ -19,7 +19,7 @@
 #define MAX_INCLUDES 100
 #define MAX_INCLUDED (1U << 30) /* bytes, of all files */
 
-/* The first GUIDs of ibsim; ibsim's first one for routers is 0, which is not a GUID. */
+/* The first GUIDs of ibsim, except that ibsim starts routers at 0, which is not a GUID. */
 #define FIRST_CA     0x100000
 #define FIRST_SWITCH 0x200000
 #define FIRST_ROUTER 0x300000
@@ -55,7 +55,7 @@ static const struct attribute attributes[] = {
 	{"caguid", UINT64_MAX, AT(next_guid[NODE_CA])},
 	{"switchguid", UINT64_MAX, AT(next_guid[NODE_SWITCH])},
 	{"rtguid", UINT64_MAX, AT(next_guid[NODE_ROUTER])},
-	/* ibsim's own keys: the next GUIDs; width and speed of links whose lines have none */
+	/* ibsim's own keys: the next GUIDs; width and speed of links whose lines give none */
 	{"hcaguids", UINT64_MAX, AT(next_guid[NODE_CA])},
 	{"switchguids", UINT64_MAX, AT(next_guid[NODE_SWITCH])},
 	{"width", 31, AT(widths)},
@@ -147,7 +147,7 @@ static int add_source(struct reader *reader, char *name, char *text)
 	return 0;
 }
 
-/* A name is relative to the folder of the file that has it. */
+/* Names are relative to the folder of the including file. */
 static char *beside(const char *file, struct text name)
 {
 	const char *slash = strrchr(file, '/');

@@ -13,13 +13,13 @@ struct place {
 	uint32_t line;
 };
 
-/* What a node's line says and the graph does not store. */
+/* What a node's line says but the graph does not store. */
 struct record {
 	struct text id;
 	struct place place;
 };
 
-/* A port's line: a cable as one of its ends describes it. Zero: not in the line. */
+/* A port's line: a cable as described at one of its ends. Zero: not in the line. */
 struct end {
 	struct text peer; /* the id of the node at the other end */
 	struct place place;
@@ -39,7 +39,7 @@ struct source {
 	char *text; /* of an included file */
 };
 
-struct composed; /* ids that are not in a file as such */
+struct composed; /* ids made of a module's and a node's name */
 
 struct reader {
 	struct graph *graph;
@@ -53,14 +53,14 @@ struct reader {
 	size_t included;        /* bytes */
 	uint64_t next_guid[4];  /* by enum node_type: the GUID of the next node without one in
 				 * the file */
-	bool guid_told[4];      /* the file has the GUID of the next node of this type */
+	bool guid_told[4];      /* the file gave the GUID of the next node of this type */
 	bool system_guid_told;  /* likewise */
 	bool vendor_told;       /* likewise */
 	uint64_t system_guid;   /* of the next node, like the following members */
 	uint64_t own_port_guid; /* a switch's port 0's */
 	uint64_t vendor_id;
 	uint64_t device_id;
-	/* of links whose lines have none: ibsim's w=, s= and e= */
+	/* of links whose lines give none: ibsim's w=, s= and e= */
 	uint64_t widths;
 	uint64_t speeds;
 	uint64_t extended_speeds;
@@ -86,8 +86,7 @@ int read_header(struct reader *reader, enum node_type type, struct text *rest);
 int read_port(struct reader *reader, struct text *rest);
 void read_forget(struct reader *reader);
 
-/* Cables the ports of the graph as the lines say, and makes the checks that need the whole
- * graph. */
+/* Adds the cables that the lines describe, and makes the checks that need the whole graph. */
 int cables_join(struct reader *reader);
 
 #endif

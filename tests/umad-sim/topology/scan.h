@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Parts of a line: each function reads one part at the beginning of the text and removes it.
- * It returns false if the part is not there; it may have removed something then. */
+/* Parts of a line. Each function takes one part off the beginning of the text. It returns false
+ * if the part is not there, possibly after taking something. */
 #ifndef FABRIC_SCAN_H
 #define FABRIC_SCAN_H
 
@@ -20,16 +20,14 @@ void skip_blanks(struct text *rest);
 bool at_digit(const struct text *rest);
 bool take_char(struct text *rest, char wanted);
 
-/* If false, nothing is removed. */
+/* If false, nothing is taken. */
 bool take_prefix(struct text *rest, const char *prefix);
 
-/* A word ends at a blank or the end of the text; the blanks are removed, too. If false,
- * nothing is removed. */
+/* A word ends at a blank or the end of the text; the blanks are taken, too. If false, nothing
+ * is taken. */
 bool take_word(struct text *rest, const char *word);
 
-/*
- * Removes all characters that the function (isalnum() or similar) accepts; there may be none.
- */
+/* Takes all characters that the function (isalnum() or similar) accepts; there may be none. */
 struct text take_while(struct text *rest, int (*belongs)(int));
 
 /* Base 0: hexadecimal after 0x, else decimal. False for a number above the maximum. */
@@ -43,7 +41,7 @@ bool take_enclosed(struct text *rest, const char *marks, unsigned int base, uint
  * have quotes. */
 bool take_quoted(struct text *rest, bool last, struct text *quoted);
 
-/* The end of the line, or a comment, whose text remains. */
+/* The end of the line, or the start of a comment, whose text remains. */
 bool at_end(struct text *rest);
 
 #endif

@@ -14,8 +14,9 @@ struct topology_error {
 	char text[256]; /* "small.net:17: port 9 of a switch of 8 ports": file, line, reason */
 };
 
-/* Adds the topology to an initialised, empty graph. After an error, the graph may have a part
- * of it. */
+/*
+ * Adds the topology to an initialised, empty graph. On error, the graph may contain part of it.
+ */
 int topology_load(struct graph *graph, const char *spec, struct topology_error *error);
 
 /* topology_load() tries these in this order. -ENOENT: no generator has this word. */
@@ -30,9 +31,9 @@ void topology_words(char *text, size_t size);
 void topology_print(const struct graph *graph, FILE *out);
 
 /*
- * Reads a whole file, which the caller frees, with a terminating zero behind it. A file with a
- * zero byte, which is not a text, is read only up to there or a little further. -EFBIG: the
- * file is longer than the limit.
+ * Reads a whole file, which the caller frees, and adds a terminating zero. A file that contains
+ * a zero byte is not text; it is read only up to there or a little further. -EFBIG: the file is
+ * longer than the limit.
  */
 int topology_slurp(const char *file, size_t limit, char **text, size_t *length);
 
