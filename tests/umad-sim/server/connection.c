@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Programs' connections: packets to and from umad handles, and which connection holds an issm
- * device. */
+/* Connections of programs: packets to and from umad handles, and who holds an issm device. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -43,7 +42,7 @@ struct connection *connection_add(struct server *server, int fd)
 	return connection;
 }
 
-/* connections_settle() looks only at these: there may be thousands of others. */
+/* connections_settle() looks at these only: there may be thousands of connections. */
 static void make_pending(struct connection *connection)
 {
 	if (connection->pending)
@@ -119,7 +118,8 @@ static void set_is_sm(struct fabric *fabric, uint32_t port, bool on)
 	trap_capability(fabric, port);
 }
 
-/* The byte after the reply stays in the program's socket: an issm device is always ready. */
+/* The byte after the reply stays in the program's socket, so that poll() always finds an issm
+ * device ready. */
 static void reply_with_issm(struct connection *connection)
 {
 	struct reply reply = {0};
@@ -143,7 +143,7 @@ void connection_become_issm(struct connection *connection, struct host_port *hos
 	reply_with_issm(connection);
 }
 
-/* Gives an issm device to the connection that waits the longest. */
+/* Gives an issm device to the connection that has waited longest. */
 static void pass_issm_on(struct server *server, struct host_port *host)
 {
 	struct connection *first = NULL;
@@ -205,7 +205,7 @@ static void readable(struct handle *handle)
 	make_pending(connection);
 }
 
-/* The program's poll() returns and finds that the device is removed. */
+/* Makes the program's poll() return and find the device removed. */
 static void removed(struct handle *handle)
 {
 	struct connection *connection = handle->owner;
@@ -258,7 +258,7 @@ union passed_fds {
 	char bytes[CMSG_SPACE(MOST_FDS * sizeof(int))];
 };
 
-/* Takes a packet's descriptors, which the caller closes. Returns how many there are. */
+/* Takes the descriptors that came with a packet; the caller closes them. Returns how many. */
 static unsigned int received_fds(struct msghdr *header, int fds[MOST_FDS])
 {
 	unsigned int count = 0;
@@ -276,7 +276,7 @@ static unsigned int received_fds(struct msghdr *header, int fds[MOST_FDS])
 	return count;
 }
 
-/* Reads a long message from its memory file. The file may be shorter than the packet says. */
+/* Reads a long message from its memory file, which may be shorter than the packet says. */
 static void write_long(struct connection *connection, int fd)
 {
 	struct stat status;
@@ -318,8 +318,8 @@ static void write_packet(struct connection *connection, uint8_t *bytes, size_t l
 	if (check_write(handle->shared, bytes, length) == 0 &&
 	    handle_write(handle, bytes, length) == 0)
 		return;
-	/* the write failed: removes the transaction that the program entered. A program enters
-	 * none for a response, but may have a request with the same transaction ID. */
+	/* the write failed: remove the program's entry for the transaction. A response has
+	 * none, but its TID may be that of a request */
 	header = atomic_load(&handle->shared->pkey_layout) ? HEADER_BYTES : OLD_HEADER_BYTES;
 	memcpy(&agent, bytes, sizeof(agent));
 	if (mad_is_response(bytes + header))
@@ -329,8 +329,8 @@ static void write_packet(struct connection *connection, uint8_t *bytes, size_t l
 	transaction_leave(handle->shared, transaction_key(agent, class, tid));
 }
 
-/* Reads packets of an open device once. Returns their number; 0 at the end; -1: none, or an
- * error. */
+/* Reads packets of an open device once. Returns how many; 0 at end of file; -1 if there are
+ * none, or on error. */
 static int read_packets(struct connection *connection)
 {
 	static uint8_t buffers[BATCH][LONGEST_PACKET];
@@ -388,8 +388,8 @@ bool connection_read(struct connection *connection)
 		return kernel_device_read(connection);
 	case CONNECTION_UMAD:
 		do {
-			server_tell_time(connection->server); /* the next packets were written
-							       * later */
+			server_tell_time(
+				connection->server); /* later packets were written later */
 			count = read_packets(connection);
 		} while (count == BATCH);
 		return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
@@ -401,7 +401,7 @@ bool connection_read(struct connection *connection)
 	}
 }
 
-/* Writes a whole long message into a memory file; -1 without memory. */
+/* Writes a long message to a memory file; -1 on OOM. */
 static int memory_file(const struct message *message, size_t header_bytes)
 {
 	int fd = memfd_create("umad-sim", MFD_CLOEXEC);
@@ -436,7 +436,7 @@ static void put_back(struct handle *handle, struct message *message)
 	handle->queue = message;
 }
 
-/* Sends the first messages of a queue, up to a long one. False: the socket is full. */
+/* Sends the first messages of a queue, up to a long one. False if the socket is full. */
 static bool send_messages(struct connection *connection)
 {
 	struct handle *handle = connection->handle;
@@ -459,7 +459,7 @@ static bool send_messages(struct connection *connection)
 		headers[count].msg_hdr =
 			(struct msghdr){.msg_iov = parts[count], .msg_iovlen = 2};
 		if (is_long && (fd = memory_file(message, header_bytes)) < 0) {
-			free(message); /* it is lost, as in a kernel without memory */
+			free(message); /* lost, as in a kernel on OOM */
 			continue;
 		}
 		if (is_long)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* HCAs of a real kernel: they are created, removed, and come back. */
+/* HCAs of a real kernel: they are created and removed, and come back. */
 #include "kernel_device.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ static void close_device(struct kernel_device *device)
 	device->connection = NULL;
 }
 
-/* The ports of the node are those of the kernel, from now on. */
+/* From now on, the node's ports belong to the kernel. */
 static int take_ports(struct kernel_device *device)
 {
 	struct fabric *fabric = &device->server->fabric;

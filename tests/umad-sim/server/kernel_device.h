@@ -9,7 +9,7 @@
 
 #define MOST_PORTS 16 /* of a device */
 
-struct known_port { /* the state of a port that the kernel was told last */
+struct known_port { /* a port's state as last reported to the kernel */
 	uint64_t gid_prefix;
 	uint64_t guids[GUID_COUNT];
 	uint16_t pkeys[PKEY_COUNT];
@@ -25,18 +25,18 @@ struct kernel_device {
 	uint32_t node;
 	unsigned int number;
 	bool created;
-	bool performing; /* a command: events follow its reply */
+	bool performing; /* a command is being performed: events follow its reply */
 	int error;       /* why the device could not be created */
 	struct known_port known[MOST_PORTS + 1];
 };
 
 /* --- kernel_messages.c ------------------------------------------------------------ */
 
-/* Writes a message. 0 or a negative errno. */
+/* Writes a message. Returns 0 or a negative errno. */
 int kernel_tell(const struct kernel_device *device, enum sim_hca_kind kind, uint32_t port,
 		uint32_t id, const void *payload, size_t length);
 
-/* Takes the state of a port as known to the kernel. */
+/* Stores a port's state as known to the kernel. */
 void kernel_know(const struct fabric *fabric, uint32_t port, struct known_port *known);
 
 /* host->to_kernel */

@@ -45,9 +45,9 @@ int kernel_tell(const struct kernel_device *device, enum sim_hca_kind kind, uint
 }
 
 /*
- * The kernel's SMI changes the hop pointer when it sends a directed SMP, and when it receives
- * one (IBA 14.2.2). The wire of the fabric does that for all nodes. So these changes are
- * undone in both directions. A part of the path by LID does not change the pointer.
+ * The kernel's SMI changes the hop pointer when it sends a directed SMP and when it receives
+ * one (IBA 14.2.2). The fabric's wire already does that for all nodes, so this undoes the
+ * change in both directions. The LID-routed part of a path leaves the pointer alone.
  */
 static void undo_hop(uint8_t *mad, bool arrives)
 {
@@ -85,7 +85,7 @@ bool kernel_receives(struct host_port *host, const struct packet *packet)
 	uint8_t mad[MAD_BYTES];
 
 	if (!device->connection || !device->created)
-		return true; /* as if the host booted: nobody receives it */
+		return true; /* as if the host was booting: nobody receives it */
 	if (host->port == fabric->sm_port && is_smp(packet->mad) &&
 	    mad_attribute(packet->mad) == IB_ATTR_SMINFO)
 		return false; /* the built-in subnet manager's */
@@ -115,7 +115,7 @@ void kernel_know(const struct fabric *fabric, uint32_t port, struct known_port *
 		known->pkeys[i] = pkey_at(fabric, port, i);
 }
 
-/* Tells the kernel of the changes of a port, in the order in which drivers do. */
+/* Reports a port's changes to the kernel, in the order in which drivers do. */
 static void report(struct kernel_device *device, uint32_t number, bool reregister)
 {
 	const struct fabric *fabric = &device->server->fabric;
@@ -291,7 +291,8 @@ static void handle(struct kernel_device *device, const struct sim_hca_message *m
 	}
 }
 
-/* Reads once, so that a host whose commands never end leaves the server its other events. */
+/* Reads only once: a host that never stops sending commands must not starve the server's other
+ * events. */
 bool kernel_device_read(struct connection *connection)
 {
 	static uint8_t bytes[READ_BYTES];

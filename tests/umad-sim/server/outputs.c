@@ -12,7 +12,7 @@
 #include "trace.h"
 #include "workload.h"
 
-/* Names the file of an error. */
+/* Prefixes an error's text with the file's name, and returns the error. */
 static int with_name(int error, const char *name, char *why)
 {
 	if (error)
@@ -28,7 +28,7 @@ static void tell_trace(const struct output *output, int error)
 			strerror(-error));
 }
 
-/* Gets one line at a time. */
+/* Called once per line. */
 static ssize_t write_trace(void *cookie, const char *line, size_t length)
 {
 	struct output *output = cookie;
@@ -105,7 +105,7 @@ int outputs_open(struct server *server, const struct server_options *options, ch
 		error = open_trace(server, options->trace, why);
 	if (!error && options->capture)
 		error = open_capture(server, options, why);
-	if (!error && options->stats) /* now: an error is reported at once */
+	if (!error && options->stats) /* now, so that errors are reported at once */
 		error = with_name(output_open(&server->stats, options->stats, &output_lines),
 				  options->stats, why);
 	return error;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Requests of programs to the fabric: to attach to nodes, to open devices, ioctls, commands.
- */
+/* Programs' requests to the fabric: attach to nodes, open devices, ioctls, commands. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -52,7 +50,7 @@ static void attach(struct connection *connection, const char *nodes)
 	connection_reply(connection, &reply, reply.error == -ENOENT ? why : NULL, -1);
 }
 
-/* The end port of a view's umad<number> or issm<number>; NULL with errno. */
+/* The end port of umad<number> or issm<number> in a view; NULL with errno set. */
 static struct host_port *device(struct server *server, const struct request *request)
 {
 	const struct view *view = view_by_number(server->views, request->view);
@@ -141,8 +139,8 @@ static void share(struct connection *connection, const struct request *request)
 	connection_reply(connection, &reply, NULL, device ? device->shared_fd : -1);
 }
 
-/* Half the queue of a netlink socket; the kernel doubles the value. It is fixed, so that all
- * machines behave the same. */
+/* Half the queue of a netlink socket: the kernel doubles the value. Fixed, so that all machines
+ * behave the same. */
 #define UEVENTS_QUEUE 106496
 
 static bool open_uevents(struct connection *connection, const struct request *request)
@@ -177,7 +175,7 @@ static void describe(const struct server *server, char *text, size_t size)
 		 handles, (double)server->fabric.now / (double)SECOND);
 }
 
-/* A file for a reply of any length: the text of a reply is short. */
+/* In a file, because the text of a reply is short. */
 static void tell_statistics(struct connection *connection)
 {
 	struct reply reply = {0};

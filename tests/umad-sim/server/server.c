@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The fabric's process: its start, its main loop, its end. */
+/* The fabric's process: start, main loop, end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -86,7 +86,7 @@ static void device_was_changed(struct fabric *fabric, uint32_t node, bool presen
 	kernel_devices_node_changed(server_of(fabric), node, present);
 }
 
-/* The port of the subnet manager: the given one, or else the last CA with a link. */
+/* Chooses the SM's port: the given one, or else the last CA with a link. */
 static int choose_sm_port(const struct fabric *fabric, const struct server_options *options,
 			  uint32_t *port, char *why)
 {
@@ -126,7 +126,7 @@ static int choose_sm_port(const struct fabric *fabric, const struct server_optio
 	return 0;
 }
 
-/* LIDs of the topology that the subnet manager could not give to their ports. */
+/* Reports LIDs of the topology that the SM could not assign to their ports. */
 static void tell_lids(const struct fabric *fabric)
 {
 	unsigned int count = 0;
@@ -176,7 +176,7 @@ static int init_fabric(struct server *server, struct graph *graph,
 	return server->sa_agent ? 0 : -ENOMEM;
 }
 
-/* A socket that listens at the address, or a negative errno. */
+/* Returns a socket that listens at the address, or a negative errno. */
 static int listen_at(const struct sockaddr_un *address)
 {
 	int error, fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -209,7 +209,7 @@ static int open_socket(struct server *server)
 	return 0;
 }
 
-/* Each handle needs two descriptors: raises the limit as far as possible. */
+/* Raises the limit as far as possible: each handle needs two descriptors. */
 static void raise_limit(void)
 {
 	struct rlimit limit;
@@ -245,7 +245,7 @@ int server_init(struct server *server, struct graph *graph,
 	int error = server_prepare(server, graph, options, why);
 
 	raise_limit();
-	signal(SIGXFSZ, SIG_IGN); /* if the size of files is limited, write() fails */
+	signal(SIGXFSZ, SIG_IGN); /* at a file-size limit, write() fails instead */
 	server->folder = folder;
 	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (!error)
@@ -291,11 +291,8 @@ void server_free(struct server *server)
 	fabric_free(&server->fabric);
 }
 
-/*
- * If the process has no descriptor left to accept a connection, it uses the spare one to reply
- * EMFILE. Otherwise the program's open() would block, and the listening socket would stay
- * ready.
- */
+/* Without a descriptor to accept a connection, uses the spare one to reply EMFILE. Otherwise
+ * the program's open() would block, and the listening socket would stay ready. */
 static bool turn_away(struct server *server)
 {
 	struct reply reply = {.error = -EMFILE};
@@ -350,8 +347,8 @@ static void handle_event(struct server *server, const struct epoll_event *event)
 		connection_close(connection);
 }
 
-/* Files of views that could not be written: tells it once, and tries again from time to time.
- * Returns when the next timer runs. */
+/* Reports view files that could not be written, once, and retries from time to time. Returns
+ * when the next timer runs. */
 static uint64_t repair_views(struct server *server, uint64_t next)
 {
 	const struct view *view = views_incomplete(server->views);
@@ -381,7 +378,8 @@ static int wait_for_events(struct server *server, struct epoll_event *events, in
 	sigset_t none;
 	int count, milliseconds = -1;
 
-	sigemptyset(&none); /* signals that end the process are unblocked only while it waits */
+	sigemptyset(
+		&none); /* signals that end the process are only unblocked during the wait */
 	server_tell_time(server);
 	next = repair_views(server, next);
 	if (outputs_flush(server) && next > server->fabric.now + FLUSH_PERIOD)
@@ -392,7 +390,7 @@ static int wait_for_events(struct server *server, struct epoll_event *events, in
 	count = epoll_pwait(server->epoll, events, room, milliseconds, &none);
 	if (count || milliseconds || !delay)
 		return count;
-	/* less than a millisecond is left; epoll_pwait2() needs Linux 5.11 */
+	/* less than a millisecond left; epoll_pwait2() needs Linux 5.11 */
 	rest = (struct timespec){.tv_nsec = (long)delay};
 	if (ppoll(&pollfd, 1, &rest, &none) < 0)
 		return -1;

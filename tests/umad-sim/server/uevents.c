@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Uevents: what a kernel reports of devices that are added and removed, for programs of a view
- * that listen. Texts and order are those of a kernel: the umad and issm devices of a port come
- * before their parent device.
+ * Uevents: the kernel's reports of added and removed devices, for programs of a view that
+ * listen. Texts and order are the kernel's: the umad and issm devices of a port come before
+ * their parent device.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #define UMAD_MAJOR     231
 #define ISSM_MINOR     64
 
-/* As in a kernel: if a listener's queue is full, the uevent is lost; the listener is told when
+/* As in the kernel, a uevent is lost if the listener's queue is full; the listener is told when
  * there is space again. */
 static void send_to(struct connection *connection, const char *text, size_t length)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Views: the nodes that a program is attached to. They are updated when the fabric changes. */
+/* Views: the nodes that a program is attached to, kept up to date as the fabric changes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static int add_node(const struct fabric *fabric, struct view *view, const char *
 	return 0;
 }
 
-/* First tries "NODE" as a whole, since a name may have commas; then its parts. */
+/* First tries "NODE" as a whole, since a name may have commas, then its parts. */
 static int read_nodes(const struct fabric *fabric, struct view *view, const char *nodes,
 		      char *why)
 {

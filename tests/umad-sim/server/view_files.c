@@ -2,9 +2,8 @@
 
 /*
  * The files of a view. A device is sys/devices/umad-sim/<address>/ with its infiniband and
- * infiniband_mad folders; the folders of the classes have links to it, as in the kernel's
- * sysfs. A file is replaced as a whole, so that a reader gets either the old or the new
- * content.
+ * infiniband_mad folders; the folders of the classes link to it, as in the kernel's sysfs. A
+ * file is replaced as a whole: a reader gets either the old content or the new.
  */
 #include <assert.h>
 #include <errno.h>
@@ -27,15 +26,14 @@
 #define UMAD_MAJOR 231
 #define ISSM_MINOR 64
 
-/* The first error stays. */
+/* Keeps the first error. */
 static void set_error(struct view *view, int error)
 {
 	if (!view->error)
 		view->error = error;
 }
 
-/* The path of a file of the view: the view's folder and the formatted rest. False: it is too
- * long. */
+/* Formats the path of a file of the view. False if it is too long. */
 static bool __attribute__((format(printf, 3, 4)))
 path_in(struct view *view, char path[1024], const char *format, ...)
 {
@@ -74,7 +72,9 @@ static int replace(const char *path, const char *text, size_t length, mode_t mod
 	return error;
 }
 
-/* A file that cannot be written does not keep its old content. view_repair() writes it. */
+/*
+ * A file that cannot be written does not keep its old content; view_repair() writes it later.
+ */
 static void write_file(struct view *view, const char *path, const char *text, size_t length,
 		       mode_t mode)
 {
@@ -91,7 +91,7 @@ static void write_file(struct view *view, const char *path, const char *text, si
 	set_error(view, error);
 }
 
-/* Writes a file without content: its read fails in the kernel. */
+/* Writes an empty file for an attribute that the kernel fails to read. */
 static void empty_attribute(struct view *view, const char *folder, const char *name)
 {
 	char path[1024];
@@ -100,8 +100,7 @@ static void empty_attribute(struct view *view, const char *folder, const char *n
 		write_file(view, path, "", 0, SYSFS_FILE | 0444);
 }
 
-/* Writes an attribute in a folder of the view, with a line break as the kernel's attributes
- * have. */
+/* Writes an attribute in a folder of the view, with a line break as in the kernel. */
 static void __attribute__((format(printf, 4, 5)))
 attribute(struct view *view, const char *folder, const char *name, const char *format, ...)
 {
@@ -164,7 +163,7 @@ static void link_to(struct view *view, const char *name, const char *target)
 		set_error(view, -errno);
 }
 
-/* What the kernel adds to each device. The folder is that of a device in the class. Nothing
+/* Writes what the kernel adds to every device, into a device's folder in the class. Nothing
  * here has runtime power management. */
 static void write_common(struct view *view, const char *pci, const char *folder,
 			 const char *class)
@@ -338,7 +337,7 @@ static void write_device(const struct fabric *fabric, struct view *view, unsigne
 	write_guid(view, folder, "sys_image_guid", node->system_guid);
 }
 
-/* The entry of a character device in its class: the port it belongs to, its number. */
+/* A character device's entry in its class: its port and its number. */
 static void write_entry(const struct fabric *fabric, struct view *view, const char *pci,
 			const char *kind, unsigned int number, unsigned int minor)
 {
@@ -415,7 +414,7 @@ void view_show_device(struct view *view, unsigned int device, bool present)
 	}
 }
 
-/* Gets an attribute of a port from the agent of its node. */
+/* Reads an attribute of a port from its node's agent. */
 static void read_counters(struct fabric *fabric, uint32_t port, uint16_t attribute,
 			  uint8_t mad[MAD_BYTES])
 {
@@ -429,8 +428,8 @@ static void read_counters(struct fabric *fabric, uint32_t port, uint16_t attribu
 	node_respond(fabric, port, mad);
 }
 
-/* The kernel reads these fields of PortCounters, or of PortCountersExtended if the agent has
- * it: so error counters have their few bits. */
+/* The kernel reads these fields from PortCountersExtended if the agent has it, else from
+ * PortCounters. Error counters exist only in the latter, hence their few bits. */
 static const struct {
 	const char *name;
 	enum MAD_FIELDS field, extended; /* IB_NO_FIELD: none */
@@ -483,7 +482,7 @@ static void write_port_counters(struct fabric *fabric, struct view *view,
 				 : pma_field(mad, counter_files[i].field);
 		if (!all && !view->repairing && value == port->counters[i])
 			continue;
-		if (!view->repairing) /* a file that exists is not written */
+		if (!view->repairing) /* existing files are not rewritten */
 			port->counters[i] = value;
 		attribute(view, folder, counter_files[i].name, "%llu",
 			  (unsigned long long)value);
