@@ -2,8 +2,8 @@
 
 /*
  * The baseboard management agent (IBA 16.2): the B_Key, and a module whose VPD can be read and
- * written. A command to the module has parameters and gets a response. Both are sent with the
- * method Send. A client that expects a response by transaction ID uses Set or Get.
+ * written. A command to the module has parameters and gets a response; both are sent with the
+ * method Send. Clients that match responses by TID use Set or Get instead.
  */
 #include "gmp_agents.h"
 
@@ -74,9 +74,8 @@ static void result(struct query *query, unsigned int status, unsigned int count)
 	query->mad[PARM_COUNT_AT] = (uint8_t)(RESULT_DATA + count);
 }
 
-/*
- * Gets the range of a VPD command; false: the range does not exist, and the response says so.
- */
+/* Reads the range of a VPD command. False if the range does not exist; the response then says
+ * so. */
 static bool vpd_range(struct query *query, unsigned int *offset, unsigned int *count)
 {
 	const uint8_t *parms = query->mad + PARMS_AT;
@@ -135,7 +134,7 @@ static bool is_command(unsigned int attribute)
 	return attribute >= IB_BM_ATTR_WRITE_VPD && attribute < IB_BM_ATTR_LAST;
 }
 
-/* The response to a Send is another Send, which gets no response. */
+/* The response to a Send is another Send, to which nobody responds. */
 static bool respond_to_send(struct query *query, unsigned int attribute)
 {
 	if (!is_command(attribute))
@@ -151,7 +150,7 @@ static unsigned int key_info(struct query *query, bool set)
 	uint8_t *data = query->mad + DATA;
 
 	if (set) {
-		/* the response has the values that were set, whatever key the request had */
+		/* the response has the values just set, whatever key the request had */
 		key_write(query, IB_BM_ATTR_BKEYINFO, data);
 		memset(data + KEY_INFO_SIZE, 0, (size_t)(MAD_BYTES - DATA - KEY_INFO_SIZE));
 		return STATUS_OK;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The route of a packet is computed when the packet is sent. Its records are timers, so that
- * the file has the packets in the order of time. When its timer runs, a record still waits
- * until all other due timers have run: the node at the end of the link may drop the packet.
+ * The route of a packet is computed when it is sent. Its records are timers, so the file has
+ * the packets in order of time. When its timer runs, a record still waits for all other due
+ * timers: the node at the end of the link may drop the packet.
  */
 #include "capture.h"
 
@@ -98,8 +98,8 @@ static size_t build(uint8_t frame[FRAME_BYTES], const struct packet *packet)
 	return frame_build(frame, &address, packet->mad);
 }
 
-/* If timers run late, a new record may have an earlier time than the last one in the file. It
- * gets that record's time. */
+/* When timers run late, a new record may be older than the last one in the file; it then gets
+ * that record's time. */
 static void add_record(struct capture *capture, const struct record *record)
 {
 	uint64_t time = capture->start + record->timer.at;
@@ -131,7 +131,7 @@ static void tell(const struct capture *capture, int error)
 			(unsigned long long)capture->count);
 }
 
-/* Writes what was added; in a regular file, all of it. */
+/* Writes what was added; all of it if the file is a regular one. */
 static void write_file(struct capture *capture, uint64_t count)
 {
 	tell(capture, output_write(&capture->file.output));
@@ -183,12 +183,12 @@ static void run_record(struct fabric *fabric, struct timer *timer)
 	bool first = !fabric->capture->waiting;
 
 	append(record);
-	/* all due timers run before the record is written: the packet's arrival, too */
+	/* all due timers run before the record is written, including the packet's arrival */
 	if (first && timer_set(fabric, &fabric->capture->timer, fabric->now))
 		write_waiting(fabric->capture);
 }
 
-/* The fabric ends. The trace has the packet as sent, so the capture has it, too. */
+/* The fabric ends. The trace has the packet as sent, so the capture must have it, too. */
 static void drop_record(struct timer *timer)
 {
 	append((struct record *)timer);

@@ -19,8 +19,9 @@ static inline bool is_smp(const uint8_t *mad)
 	return mad_class_of(mad) == CLASS_SMP || mad_class_of(mad) == CLASS_DIRECTED_SMP;
 }
 
-/* The offset of the attribute's data in MADs of a class; whether the class has RMPP (IBA
- * 13.6). */
+/*
+ * Where the attribute's data begins in MADs of a class; whether the class has RMPP (IBA 13.6).
+ */
 size_t class_data_offset(uint8_t class);
 bool class_has_rmpp(uint8_t class);
 bool class_is_range2(uint8_t class);

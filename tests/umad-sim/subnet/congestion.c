@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The congestion control agent (IBA A10.4). It marks no packets; it stores what a congestion
- * manager sets. */
+/* The congestion control agent (IBA A10.4). It marks no packets, it only stores what a
+ * congestion manager sets. */
 #include "gmp_agents.h"
 
 #define CC_VERSION        2
@@ -53,7 +53,7 @@ static void info(struct query *query)
 			      TABLE_BLOCKS);
 }
 
-/* The fabric has no congestion, so the log has no entries. */
+/* There is no congestion, so the log is empty. */
 static void congestion_log(struct query *query)
 {
 	uint8_t *mad = query->mad;
@@ -79,7 +79,7 @@ static void key_info(struct query *query, bool set)
 	uint8_t *data = query->mad + DATA;
 
 	if (set) {
-		/* the response has the values that were set, whatever key the request had */
+		/* the response has the values just set, whatever key the request had */
 		key_write(query, IB_CC_ATTR_CONGESTION_KEY_INFO, data);
 		memset(data + KEY_INFO_SIZE, 0, (size_t)(MAD_BYTES - DATA - KEY_INFO_SIZE));
 		return;

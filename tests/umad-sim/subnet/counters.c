@@ -2,8 +2,8 @@
 
 /*
  * The traffic model and its counters. Each direction of a link carries a constant share of the
- * link's rate. The traffic up to a time depends on that time only. So the counters at both
- * ends of a cable are equal, whenever one of them was read or cleared.
+ * link's rate, and the traffic up to a time depends on that time only. So the counters at both
+ * ends of a cable agree, no matter when either was read or cleared.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,18 +14,17 @@
 
 #define UNITS_PER_MBIT   31250.0 /* of 4 bytes (IBA 16.1.3.5: PortXmitData) */
 #define UNITS_PER_PACKET 256     /* 1024 bytes */
-#define MULTICAST_EVERY  32      /* packets for each multicast packet */
-#define MOST_ERRORS      1e8     /* a second; keeps 64 bits from overflowing */
+#define MULTICAST_EVERY  32      /* one packet in this many is multicast */
+#define MOST_ERRORS      1e8     /* per second; keeps 64 bits from overflowing */
 #define HASH_LOAD        0x6c6f6164
 
 struct counters {
-	uint64_t lanes[MOST_LANES]; /* corrected blocks before the link last trained differently
-				     */
-	uint64_t divided;           /* the part of their total that `lanes` has */
-	uint64_t settled;           /* the time at which `grown` was last updated */
-	uint64_t grown[COUNTER_COUNT]; /* counted from the start up to `settled` */
-	uint64_t
-		cleared[COUNTER_COUNT]; /* the part of `grown` that was cleared (modulo 2^64) */
+	uint64_t lanes[MOST_LANES];    /* corrected blocks before the link last trained to other
+					  values */
+	uint64_t divided;              /* how much of their total is in `lanes` */
+	uint64_t settled;              /* when `grown` was last updated */
+	uint64_t grown[COUNTER_COUNT]; /* from the start to `settled` */
+	uint64_t cleared[COUNTER_COUNT]; /* how much of `grown` was cleared (modulo 2^64) */
 };
 
 /* The load of a direction, by the port that transmits: 0 .. 1. */
@@ -40,8 +39,8 @@ static double share(const struct fabric *fabric, uint32_t transmitter)
 	return busy < 1 ? busy : 1;
 }
 
-/* Integer arithmetic, so that the sum over several intervals is exact. The product of rate and
- * time may need more than 64 bits; so both are divided into whole seconds and the rest. */
+/* Integer arithmetic, so that the sum over several intervals is exact. Rate times time may need
+ * more than 64 bits, so both are split into whole seconds and the rest. */
 static uint64_t at_rate(double per_second, uint64_t time)
 {
 	uint64_t rate = (uint64_t)per_second;
@@ -63,7 +62,7 @@ static uint64_t transmitted(const struct fabric *fabric, uint32_t port, uint64_t
 	return busy > 0 ? at_rate(full_rate(fabric, port) * busy, time) : 0;
 }
 
-/* The higher the load of a link, the longer packets wait for credits. */
+/* The more loaded a link is, the longer packets wait for credits. */
 static uint64_t waited(const struct fabric *fabric, uint32_t port, uint64_t time)
 {
 	double busy = share(fabric, port);
@@ -133,9 +132,7 @@ static uint64_t model(const struct fabric *fabric, uint32_t port, enum counter c
 uint64_t counter_growth(const struct fabric *fabric, uint32_t port, enum counter counter,
 			uint64_t from, uint64_t to)
 {
-	/*
-	 * only this end's state: the other end changes at the same time, but in another call
-	 */
+	/* only this end's state: the other end changes at the same time, but in another call */
 	if (from >= to || cable(fabric, port)->peer == NONE || !link_is_up(fabric, port))
 		return 0;
 	return model(fabric, port, counter, to) -

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The subnet in memory: a topology and the state of its nodes: values that a subnet manager
- * has set, links that are up, counters. Most ports have the default values of their fabric, so
- * a port has few bytes of its own. Other values are in separate structures (struct
- * port_settings, struct counters), which are allocated when a value is first set.
+ * The subnet in memory: a topology and the state of its nodes, which is what a subnet manager
+ * has set, which links are up, and counters. Most ports have their fabric's default values, so
+ * a port takes few bytes; other values are in separate structures (struct port_settings, struct
+ * counters), allocated when a value is first set.
  *
- * Only one thread uses a fabric.
+ * A fabric must be used by one thread only.
  */
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H
@@ -18,7 +18,7 @@
 
 #define LID_COUNT      0xc000 /* unicast LIDs are 1 .. 0xbfff (IBA 4.1.3) */
 #define MLID_FIRST     0xc000
-#define MLID_COUNT     1024 /* as many as a switch's multicast table has (SwitchInfo) */
+#define MLID_COUNT     1024 /* the size of a switch's multicast table (SwitchInfo) */
 #define PERMISSIVE_LID 0xffff
 #define DEFAULT_PREFIX 0xfe80000000000000ULL
 #define DEFAULT_PKEY   0xffff
@@ -44,9 +44,9 @@ enum port_phys_state {
 
 struct port_settings; /* settings.h: values that a subnet manager rarely sets */
 struct counters;      /* counters.h */
-struct gmp_memory;    /* gmp_agents.h: values that GMPs set */
+struct gmp_memory;    /* gmp_agents.h: values set by GMPs */
 struct switch_tables; /* routes.h: forwarding tables that were set */
-struct workload;      /* workload.h: requests that a node received and sent */
+struct workload;      /* workload.h: requests a node received and sent */
 struct manager;       /* manager.h */
 struct trees;         /* trees.h: state for computing multicast tables */
 struct packet;        /* wire_packet.h */
@@ -76,11 +76,11 @@ struct node {
 	struct workload *workload;    /* NULL: no requests received or sent */
 	uint16_t linear_top;          /* SwitchInfo: LinearFDBTop */
 	uint8_t life_time;            /* SwitchInfo: LifeTimeValue */
-	uint32_t rank;                /* among the switches (routes.c); NONE: a CA */
-	char *description;            /* NodeDescription, as its host set it; NULL: its name */
-	uint64_t power_at;            /* no power before this time: links.h, node_reboot() */
-	bool removed;                 /* a fault: its devices are removed */
-	bool state_change;            /* SwitchInfo: PortStateChange */
+	uint32_t rank;                /* index among the switches (routes.c); NONE: a CA */
+	char *description; /* NodeDescription, if its host set one; NULL: the node's name */
+	uint64_t power_at; /* powered off until then: links.h, node_reboot() */
+	bool removed;      /* a fault: its devices are removed */
+	bool state_change; /* SwitchInfo: PortStateChange */
 };
 
 struct fabric {
@@ -103,23 +103,19 @@ struct fabric {
 	uint64_t now;  /* nanoseconds since the start */
 	double load;   /* traffic: share of each link's rate, 0 .. 1 */
 	double errors; /* traffic: symbol errors a second on each link */
-	/* callbacks: a port's settings changed; an end port became Active, or no longer is; a
+	/* callbacks: a port's settings changed; an end port became Active, or ceased to be; a
 	 * node's devices are removed or come back; the built-in SA forgets */
 	void (*port_changed)(struct fabric *fabric, uint32_t port);
 	void (*service_changed)(struct fabric *fabric, uint32_t end_port, bool in_service);
 	void (*device_changed)(struct fabric *fabric, uint32_t node, bool present);
 	void (*sa_forgets)(struct fabric *fabric);
-	/*
-	 * a packet arrived by this port (by index; port 0 of a switch: from the switch itself);
-	 * a response may take the place of its MAD
-	 */
+	/* a packet arrived by this port (by index; port 0 of a switch: from the switch itself);
+	 * a response may replace its MAD */
 	void (*arrived)(struct fabric *fabric, uint32_t port, struct packet *packet);
-	/*
-	 * a packet is lost, so a request or response is no longer in flight; NULL: no callback
-	 */
+	/* a packet is lost, so its request is no longer in flight; NULL: no callback */
 	void (*lost)(struct fabric *fabric, const struct packet *packet);
 	/*
-	 * whether a program on the end port of this port takes the packet; NULL: no programs
+	 * whether a program takes the packet, on the end port of this port; NULL: no programs
 	 */
 	bool (*to_programs)(struct fabric *fabric, uint32_t port, const struct packet *packet);
 	uint32_t sm_port; /* the port of the built-in SM and SA; NONE: none (--bare) */
@@ -130,7 +126,7 @@ static inline struct graph_port *cable(const struct fabric *fabric, uint32_t por
 	return &fabric->graph.ports[port];
 }
 
-/* The speed with which the link of a port trained. */
+/* The speed to which a port's link trained. */
 static inline enum link_speed active_speed(const struct fabric *fabric, uint32_t port)
 {
 	return (enum link_speed)fabric->ports[port].speed;
@@ -161,18 +157,17 @@ static inline uint32_t lid_owner(const struct fabric *fabric, uint16_t lid)
 	return lid < LID_COUNT ? fabric->lids[lid] : NONE;
 }
 
-/* Stores that an end port has a LID (0: none) with 2^lmc addresses, and removes its earlier
- * LIDs. */
+/* Gives an end port a LID (0: none) with 2^lmc addresses, and removes its earlier LIDs. */
 void set_lid(struct fabric *fabric, uint32_t port, uint16_t lid, uint8_t lmc);
 
-/* Whether the physical link of a port is up, whatever state the subnet manager sets. */
+/* Whether a port's physical link is up, whatever state the SM sets. */
 static inline bool link_is_up(const struct fabric *fabric, uint32_t port)
 {
 	return fabric->ports[port].phys_state == PHYS_LINK_UP;
 }
 
-/* A pseudo-random number, evenly distributed over 64 bits, that depends on the fabric's seed
- * and the arguments only. */
+/* A pseudo-random number, uniform over 64 bits, that depends only on the fabric's seed and the
+ * arguments. */
 uint64_t fabric_hash(const struct fabric *fabric, uint64_t what, uint64_t a, uint64_t b);
 
 #endif

@@ -29,11 +29,10 @@ struct fault_form {
 	const char *meaning;
 };
 
-/* A word that begins another word comes after the other one. The last row has no word. */
+/* A word that is the beginning of another comes after that one. The last row has no word. */
 extern const struct fault_form fault_forms[];
 
-/* A line for each rule, as --help has them: an example, with NODE and PORT, and what it does.
- */
+/* Prints a line per rule for --help: an example with NODE and PORT, and what the rule does. */
 void fault_print_rules(FILE *out);
 
 #endif

@@ -13,9 +13,8 @@
 #include "printable.h"
 
 /*
- * A later rule of the same kind for the same place replaces the earlier one, which would not
- * apply again. Otherwise, a fabric that gets rules for days would search through more and more
- * of them.
+ * A later rule of the same kind for the same place replaces the earlier one, which would never
+ * apply again. Otherwise a fabric that receives rules for days would search ever longer lists.
  */
 static void drop_earlier(struct faults *faults, const struct standing_rule *rule)
 {
@@ -31,13 +30,13 @@ static void drop_earlier(struct faults *faults, const struct standing_rule *rule
 	faults->count = kept;
 }
 
-/* Such a rule changes counters of the links that it is for. */
+/* Such a rule changes the counters of its links. */
 static bool is_for_counters(enum rule_kind kind)
 {
 	return kind == RULE_ERRORS || kind == RULE_FEC;
 }
 
-/* Such a rule changes how links train. */
+/* Such a rule changes how its links train. */
 static bool is_for_training(enum rule_kind kind)
 {
 	return kind == RULE_WIDTH || kind == RULE_SPEED;
@@ -74,7 +73,7 @@ static void set_removed(struct fabric *fabric, uint32_t node, bool removed)
 		fabric->device_changed(fabric, node, !removed);
 }
 
-/* The timers of pending rules still run, and have no effect. */
+/* Timers of pending rules still run, without effect. */
 static void drop_pending(struct fabric *fabric)
 {
 	for (struct pending_rule *pending = fabric->faults->pending; pending;
@@ -88,7 +87,7 @@ static bool is_for(const struct fabric *fabric, const struct standing_rule *rule
 	       (rule->port == NONE || rule->port == port);
 }
 
-/* Before the symbol errors or corrected blocks of the links that a rule is for change. */
+/* Call before the symbol errors or corrected blocks of a rule's links change. */
 static void settle_errors(struct fabric *fabric, const struct standing_rule *rule)
 {
 	for (uint32_t port = 0; port < fabric->graph.port_count; port++) {
@@ -99,7 +98,7 @@ static void settle_errors(struct fabric *fabric, const struct standing_rule *rul
 	}
 }
 
-/* The links that a rule is for train again, if that has another result now. */
+/* The rule's links train again if the result would now differ. */
 static void retrain(struct fabric *fabric, const struct standing_rule *rule)
 {
 	for (uint32_t port = 0; port < fabric->graph.port_count; port++)
@@ -192,7 +191,7 @@ static int postpone(struct fabric *fabric, const struct read_rule *read)
 
 	if (!pending)
 		return -ENOMEM;
-	/* faults_free() frees the rules that are pending then */
+	/* faults_free() frees rules still pending */
 	pending->timer.run = run_pending;
 	pending->rule = read->rule;
 	pending->delay = read->delay;
@@ -222,7 +221,7 @@ int fault_begin(struct fabric *fabric)
 	return error;
 }
 
-/* Effects of a rule that are not obvious. */
+/* Notes effects of a rule that are not obvious. */
 static void note(const struct fabric *fabric, const struct standing_rule *rule,
 		 struct rule_error *error)
 {

@@ -57,17 +57,17 @@
 #include "fault_text.h"
 
 /*
- * Applies a rule. 0 (the error has a note on the effect, or no text), -EINVAL (the error has
- * the reason), -ENOMEM. The text has no control characters. An empty line is ignored, and so is
- * text from " #" on, unless it is a part of a node's name.
+ * Applies a rule. Returns 0 (the error has a note on the effect, or no text), -EINVAL (the
+ * error has the reason) or -ENOMEM. The text must have no control characters. Ignores an empty
+ * line, and text from " #" on unless it is part of a node's name.
  */
 int fault_apply(struct fabric *fabric, const char *rule, struct rule_error *error);
 
-/* The same for a command, in which an empty line or a comment alone is an error. */
+/* Likewise for a command, where an empty line or a lone comment is an error. */
 int fault_command(struct fabric *fabric, const char *rule, struct rule_error *error);
 
-/* The times of rules with "after" do not begin before fault_begin(), which returns 0 or
- * -ENOMEM. Without fault_hold(), fault_begin() has no effect. */
+/* After fault_hold(), the times of "after" rules begin at fault_begin(), which returns 0 or
+ * -ENOMEM and has no effect without fault_hold(). */
 void fault_hold(struct fabric *fabric);
 int fault_begin(struct fabric *fabric);
 

@@ -28,7 +28,7 @@ refuse(struct reader *reader, const char *format, ...)
 	return -EINVAL;
 }
 
-/* The form of the rule, as far as it is known. */
+/* The form of the rule, as far as known. */
 static const char *form_of(const struct reader *reader)
 {
 	if (!reader->form)
@@ -37,7 +37,7 @@ static const char *form_of(const struct reader *reader)
 	return reader->form->example ? reader->form->example : reader->form[-1].example;
 }
 
-/* Something is missing or wrong at this text: shows the form that is right. */
+/* Reports that something is missing or wrong at this text, with the right form. */
 static int refuse_form(struct reader *reader, const char *why, const char *what)
 {
 	if (!*what)
@@ -51,7 +51,7 @@ static void skip_space(struct reader *reader)
 		reader->rest++;
 }
 
-/* Whether the next words are these; if so, removes them. */
+/* Takes these words if they come next; false otherwise. */
 static bool take(struct reader *reader, const char *words)
 {
 	size_t length = strlen(words);
@@ -64,7 +64,7 @@ static bool take(struct reader *reader, const char *words)
 	return true;
 }
 
-/* The length of the next word; spaces before it are removed. */
+/* Returns the length of the next word; skips spaces before it. */
 static int next_word(struct reader *reader)
 {
 	int length = 0;
@@ -78,7 +78,7 @@ static int next_word(struct reader *reader)
 
 /* --- quantities ----------------------------------------------------------------- */
 
-/* A number that is not negative, and the text after it up to the next space. */
+/* A number that is not negative, and the text that follows up to the next space. */
 static int read_quantity(struct reader *reader, double *number, char *unit, size_t size)
 {
 	int word = next_word(reader);
@@ -209,7 +209,7 @@ static int read_speed(struct reader *reader, uint32_t *number)
 
 /* --- places --------------------------------------------------------------------- */
 
-/* A node's name of `length` bytes; the name may hold spaces. */
+/* Finds a node by a name of `length` bytes, which may contain spaces. */
 static uint32_t find_node(struct reader *reader, const char *name, size_t length)
 {
 	char copy[MAX_NAME + 1];
@@ -221,7 +221,7 @@ static uint32_t find_node(struct reader *reader, const char *name, size_t length
 	return graph_find(&reader->fabric->graph, copy);
 }
 
-/* Also shows what names look like on this fabric. */
+/* Also shows some names of this fabric. */
 static int no_such_node(struct reader *reader, const char *why, const char *name, size_t length)
 {
 	const struct graph *graph = &reader->fabric->graph;
@@ -234,7 +234,7 @@ static int no_such_node(struct reader *reader, const char *why, const char *name
 		      graph->nodes[graph->node_count - 1].name);
 }
 
-/* "NODE on": the node that redirected requests are sent to, or whose values are reported. */
+/* "NODE on": where redirected requests go, or whose values are reported. */
 static int read_other_node(struct reader *reader, struct standing_rule *rule)
 {
 	const char *on = NULL;
@@ -282,7 +282,7 @@ static int find_port(struct reader *reader, struct standing_rule *rule, const ch
 	return 0;
 }
 
-/* "NODE/PORT": an error if the rule is only for nodes. */
+/* "NODE/PORT"; an error if the rule is only for nodes. */
 static int read_port(struct reader *reader, struct standing_rule *rule)
 {
 	const char *slash = strrchr(reader->rest, '/');
@@ -336,7 +336,7 @@ static int read_place(struct reader *reader, struct standing_rule *rule)
 
 /* --- rules ---------------------------------------------------------------------- */
 
-/* Values that have a meaning for one rule only. */
+/* Checks values that have a meaning for one rule only. */
 static int judge(struct reader *reader, const struct standing_rule *rule)
 {
 	const struct graph_port *end;
@@ -418,7 +418,7 @@ static int read_text(const struct fabric *fabric, const char *text, struct read_
 	return failed ? failed : read_rule(&reader, &result->rule);
 }
 
-/* Whether these words expect a node, so that "#3" after them is a node's number. */
+/* Whether a node comes after these words, so that "#3" is a node's number. */
 static bool expects_node(const char *text, size_t length)
 {
 	static const char *const words[] = {"on", "redirect", "clone", "name", "lid"};
@@ -435,7 +435,7 @@ static bool expects_node(const char *text, size_t length)
 	return false;
 }
 
-/* Removes the last comment of a text; false: there is none. */
+/* Cuts off the last comment of a text; false if there is none. */
 static bool cut_comment(char *text)
 {
 	for (size_t at = strlen(text); at-- > 1;)
@@ -447,7 +447,7 @@ static bool cut_comment(char *text)
 	return false;
 }
 
-/* A node's name may have " #", so a comment is only what makes the text wrong. */
+/* Names may contain " #", so a comment is cut off only if the text is wrong with it. */
 int fault_read(const struct fabric *fabric, const char *text, struct read_rule *result,
 	       struct rule_error *error)
 {

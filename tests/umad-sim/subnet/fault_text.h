@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The text of a rule: fault_rules.h has the forms. */
+/* The text of a rule; for the forms see fault_rules.h. */
 #ifndef FABRIC_FAULT_TEXT_H
 #define FABRIC_FAULT_TEXT_H
 
@@ -17,7 +17,7 @@ struct read_rule {
 	bool empty;     /* the text is empty, or a comment */
 };
 
-/* Reads a rule. 0, -EINVAL (the error has the reason), -ENOMEM. */
+/* Reads a rule. Returns 0, -EINVAL (the error has the reason) or -ENOMEM. */
 int fault_read(const struct fabric *fabric, const char *text, struct read_rule *result,
 	       struct rule_error *error);
 

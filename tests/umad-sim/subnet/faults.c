@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Which faults are active, and what they apply to. fault_text.c reads the rules' text. */
+/* Which faults are active and what they apply to. fault_text.c reads the text of rules. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ void faults_free(struct fabric *fabric)
 	fabric->faults = NULL;
 }
 
-/* The latest of the rules of a kind for this place; NULL: none. */
+/* Returns the latest rule of a kind for this place, or NULL. */
 static const struct standing_rule *in_force(const struct fabric *fabric, enum rule_kind kind,
 					    uint32_t node, uint32_t port)
 {
@@ -56,8 +56,9 @@ static uint64_t duration(const struct standing_rule *rule)
 	return rule ? rule->time : 0;
 }
 
-/* Whether a fault hits the current packet at this place. Each kind of fault has its own random
- * numbers. */
+/*
+ * Whether a fault hits the current packet here. Each kind of fault has its own random numbers.
+ */
 static bool comes_true(const struct fabric *fabric, const struct standing_rule *rule,
 		       uint32_t place, uint32_t nth)
 {
@@ -138,7 +139,7 @@ uint32_t faults_fec_mode(const struct fabric *fabric, uint32_t port)
 	return rule ? rule->number : NO_LIMIT;
 }
 
-/* The rule of a kind for the training of a port's link; NULL: none. */
+/* Returns the rule of a kind for the training of a port's link, or NULL. */
 static const struct standing_rule *on_training(const struct fabric *fabric, enum rule_kind kind,
 					       uint32_t port)
 {
@@ -162,7 +163,7 @@ uint32_t faults_speed(const struct fabric *fabric, uint32_t port)
 	return rule ? rule->number : end->most_width ? end->most_speed : NO_LIMIT;
 }
 
-/* The later of the rules of two kinds for a node; NULL: none. */
+/* Returns the later of the rules of two kinds for a node, or NULL. */
 static const struct standing_rule *either(const struct fabric *fabric, enum rule_kind one,
 					  enum rule_kind other, uint32_t node)
 {
@@ -174,8 +175,7 @@ static const struct standing_rule *either(const struct fabric *fabric, enum rule
 	return first > second ? first : second;
 }
 
-/* The time that a request takes its processor, and how many requests may wait for the
- * processor. */
+/* How long a request takes its processor, and how many may wait for it. */
 static void judge_service(const struct fabric *fabric, uint32_t node, bool smp,
 			  struct treatment *treatment)
 {

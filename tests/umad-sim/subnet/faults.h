@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Which faults are active, and what they do to packets, requests and links. fault_text.c reads
- * the rules' text. */
+ * the text of rules. */
 #ifndef FABRIC_FAULTS_H
 #define FABRIC_FAULTS_H
 
@@ -55,12 +55,12 @@ struct standing_rule {
 	double chance;   /* 0 .. 1 */
 };
 
-struct pending_rule { /* "after": waits for its time */
+struct pending_rule { /* "after": applies later */
 	struct timer timer;
 	struct pending_rule *next;
 	uint64_t delay;
 	struct standing_rule rule;
-	bool cleared; /* it has no effect when its time comes */
+	bool cleared; /* no effect when its time comes */
 };
 
 struct faults {
@@ -70,10 +70,10 @@ struct faults {
 	bool on_links;                /* whether any rule is for links */
 	bool on_nodes;                /* whether any rule is for nodes */
 	bool on_errors;               /* whether any rule is for symbol errors or FEC */
-	uint32_t *hits;               /* by port: packets that were checked there */
+	uint32_t *hits;               /* by port: packets checked so far */
 	bool on_training;             /* whether any rule is for the training of links */
 	struct pending_rule *pending; /* in the order given */
-	bool held;                    /* their times have not begun */
+	bool held;                    /* their times do not run yet */
 };
 
 int faults_init(struct fabric *fabric);
@@ -89,7 +89,7 @@ struct crossing { /* what happens to a packet on one link */
 	uint8_t bits; /* corrupt: bits of the byte */
 };
 
-/* Decides what happens to one more packet on a port's link; false: only the delay. */
+/* Decides what happens to the next packet on a port's link; false: just the delay. */
 bool faults_on_link(struct fabric *fabric, uint32_t port, struct crossing *crossing);
 
 enum reaction {
@@ -101,8 +101,8 @@ enum reaction {
 
 struct treatment { /* what a node does with a request */
 	enum reaction reaction;
-	uint64_t service;     /* processing time of the request, nanoseconds */
-	uint64_t delay;       /* the time until the response after that */
+	uint64_t service;     /* processing time, nanoseconds */
+	uint64_t delay;       /* from then to the response */
 	uint32_t buffer;      /* requests that may wait for the processor */
 	uint32_t redirect_to; /* an end port */
 };
@@ -111,7 +111,7 @@ struct treatment { /* what a node does with a request */
 #define NO_REROUTES  UINT64_MAX
 #define REROUTE_TIME (50 * MILLISECOND) /* by default */
 
-/* Decides what happens to one more request that reached a node. */
+/* Decides what happens to the next request at a node. */
 void faults_on_node(struct fabric *fabric, uint32_t node, bool smp,
 		    struct treatment *treatment);
 
@@ -123,28 +123,31 @@ uint32_t faults_fec(const struct fabric *fabric, uint32_t port);
 /* FECModeActive of a port; NO_LIMIT: it has no PortInfoExtended. */
 uint32_t faults_fec_mode(const struct fabric *fabric, uint32_t port);
 
-/* The lanes and the speed (enum link_speed) with which the link of a port trains at most: those
- * of a rule for either of its ends, or else of the topology; NO_LIMIT without. */
+/* The most lanes and the highest speed (enum link_speed) to which a port's link trains: those
+ * of a rule for either end, else of the topology, else NO_LIMIT. */
 uint32_t faults_width(const struct fabric *fabric, uint32_t port);
 uint32_t faults_speed(const struct fabric *fabric, uint32_t port);
 
 /* The size of a node's counters in bits: 32, 64, or NO_LIMIT. */
 uint32_t faults_counters(const struct fabric *fabric, uint32_t node);
 
-/* The node whose values a node reports by a rule of this kind: RULE_CLONE, the GUIDs of
- * NodeInfo; RULE_NAME, the description; RULE_LID, the LID. Without a rule the node itself. */
+/*
+ * The node whose values a node reports because of a rule of this kind: the GUIDs of NodeInfo
+ * (RULE_CLONE), the description (RULE_NAME) or the LID (RULE_LID). Without a rule, the node
+ * itself.
+ */
 uint32_t faults_original(const struct fabric *fabric, enum rule_kind kind, uint32_t node);
 
-/* Whether a node says that it has a master subnet manager. */
+/* Whether a node claims to have a master SM. */
 bool faults_master(const struct fabric *fabric, uint32_t node);
 
 /* Whether a node does not respond. */
 bool faults_silent(const struct fabric *fabric, uint32_t node);
 
-/* The built-in manager's delay for new routes, nanoseconds; NO_REROUTES: no new routes. */
+/* The built-in SM's delay for new routes, in nanoseconds; NO_REROUTES: no new routes. */
 uint64_t faults_reroute(const struct fabric *fabric);
 
-/* How many requests of a host may be in flight; NO_LIMIT: as many as it sends. */
+/* How many requests a host may have in flight; NO_LIMIT: any number. */
 uint32_t faults_path_limit(const struct fabric *fabric, uint32_t node);
 
 #endif

@@ -26,12 +26,12 @@ enum {
 #define ERF_INFINIBAND     21
 #define ERF_VARYING_LENGTH 0x04
 
-/* Both CRCs process bits in the order in which the link sends them, the least significant
- * first: their polynomials are reversed. */
+/* Both CRCs process bits in the order of transmission, least significant first, so their
+ * polynomials are reversed. */
 #define ICRC_POLYNOMIAL 0xedb88320 /* 0x04c11db7 */
 #define VCRC_POLYNOMIAL 0xd008     /* 0x100b */
 
-/* A MAD has many zeros: one step processes this many of them. */
+/* MADs have many zeros: one step processes this many */
 #define ZERO_BYTES 32
 
 /* Tables for computing a CRC. */
@@ -109,8 +109,8 @@ struct crcs {
 	uint32_t icrc, vcrc;
 };
 
-/* Computes both CRCs in one loop, which takes little longer than one CRC. The invariant CRC
- * differs in the headers only: some bits count as ones. */
+/* Computes both CRCs in one loop, which takes little longer than one. The invariant CRC differs
+ * only in the headers, where some bits count as ones. */
 static void add_bytes(struct crcs *crcs, const uint8_t *masked, const uint8_t *bytes,
 		      size_t count)
 {
@@ -138,8 +138,8 @@ static void add_bytes(struct crcs *crcs, const uint8_t *masked, const uint8_t *b
 	*crcs = (struct crcs){icrc, vcrc};
 }
 
-/* Fields that routers and switches change count as ones (IBA 7.8.1). Returns the end of the
- * headers. */
+/* Fields that routers and switches change count as ones (IBA 7.8.1). Returns where the headers
+ * end. */
 static size_t mask_headers(uint8_t *masked, const uint8_t *frame)
 {
 	bool grh = (frame[1] & 3) == NEXT_GRH;
@@ -272,8 +272,8 @@ bool frame_parse(const uint8_t *frame, size_t length, struct frame_address *addr
 	return true;
 }
 
-/* An ERF record of type InfiniBand: the time in units of 2^-32 s, the least significant byte
- * first; type; flags; the record's length; packets lost before it; the frame's length. */
+/* An ERF record of type InfiniBand: time in units of 2^-32 s, least significant byte first;
+ * type; flags; length of the record; packets lost before it; length of the frame. */
 void frame_erf_header(uint8_t header[ERF_HEADER], size_t length, int64_t seconds,
 		      uint32_t nanoseconds)
 {
@@ -309,11 +309,8 @@ unsigned int frame_segments(const uint8_t *message, size_t length)
 	return (unsigned int)((length - offset + room - 1) / room);
 }
 
-/*
- * Whether the kernel does RMPP for a message that a program wrote. The kernel checks the
- * active flag only, and writes the type. A program that does RMPP itself writes complete
- * segments.
- */
+/* Whether the kernel does RMPP for a message from a program: it checks only the active flag,
+ * and writes the type. A program that does RMPP itself writes complete segments. */
 static bool is_completed_by_kernel(const uint8_t *mad)
 {
 	return class_has_rmpp(mad[1]) && mad[RMPP_FLAGS] & RMPP_ACTIVE &&

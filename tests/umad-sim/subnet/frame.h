@@ -4,9 +4,9 @@
  * MADs as frames of an InfiniBand link, for captures: LRH, GRH, BTH, DETH, MAD, ICRC and VCRC
  * (IBA 7.7, 7.8, 8.3, 9.2, 9.3). Numbers are in host order.
  *
- * Wireshark (4.0) does not read files of link type INFINIBAND (247), which contain only
- * frames. It reads frames in records of link type ERF (197), the extensible record format,
- * which hardware captures use.
+ * Wireshark (4.0) does not read files of link type INFINIBAND (247), which contain bare frames.
+ * It does read frames in records of link type ERF (197), the extensible record format of
+ * hardware captures.
  */
 #ifndef FABRIC_FRAME_H
 #define FABRIC_FRAME_H
@@ -28,42 +28,41 @@ struct frame_address {
 	uint32_t source_qp, qp;
 	uint32_t qkey;
 	uint32_t psn; /* 24 bits */
-	bool grh;     /* the members below count */
+	bool grh;     /* the members below are valid */
 	uint8_t traffic_class;
 	uint8_t hop_limit;
 	uint32_t flow_label;
 	uint8_t sgid[16], dgid[16];
 };
 
-/* Writes the frame of a MAD without its CRCs, with the length that it has with them. Returns
- * the bytes written. */
+/* Writes a MAD's frame without its CRCs, but with the length it has with them. Returns the
+ * number of bytes written. */
 size_t frame_put(uint8_t *frame, const struct frame_address *address,
 		 const uint8_t mad[MAD_BYTES]);
 
-/* Reads a frame without its CRCs. False: it is not the frame of a MAD. */
+/* Parses a frame without CRCs. False if it is not the frame of a MAD. */
 bool frame_parse(const uint8_t *frame, size_t length, struct frame_address *address,
 		 uint8_t mad[MAD_BYTES]);
 
-/* Writes the frame of a MAD. Returns its length. */
+/* Writes a MAD's frame. Returns its length. */
 size_t frame_build(uint8_t frame[FRAME_BYTES], const struct frame_address *address,
 		   const uint8_t mad[MAD_BYTES]);
 
-/* Writes the ERF header of a frame of that length and time. */
+/* Writes the ERF header for a frame of that length and time. */
 void frame_erf_header(uint8_t header[ERF_HEADER], size_t length, int64_t seconds,
 		      uint32_t nanoseconds);
 
-/* Adds the invariant CRC after the first `length` bytes of a frame, and then the variant CRC.
- * The least significant byte is sent first. Returns the frame's length. */
+/* Appends the invariant CRC to the first `length` bytes of a frame, then the variant CRC, least
+ * significant byte first. Returns the frame's length. */
 size_t frame_put_crcs(uint8_t *frame, size_t length);
 
 /*
- * RMPP messages (IBA 13.6), which programs write and read whole: the headers up to the data of
- * the class, and the data of all segments.
+ * RMPP messages (IBA 13.6) as programs write and read them, whole: the headers up to the
+ * class's data, then the data of all segments.
  *
- * frame_segments() is the number of MADs that carry the message, at least 1. frame_segment()
- * makes MAD `number`, counted from 1. A message of one MAD is padded with zeros. Its RMPP
- * header is not changed, unless the kernel completes it: `sent` says that a program wrote the
- * message.
+ * frame_segments() returns how many MADs carry the message, at least 1. frame_segment() builds
+ * MAD `number`, counted from 1. A single-MAD message is padded with zeros; its RMPP header
+ * stays as it is, unless the kernel completes it: `sent` says that a program wrote the message.
  */
 unsigned int frame_segments(const uint8_t *message, size_t length);
 void frame_segment(uint8_t mad[MAD_BYTES], const uint8_t *message, size_t length,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Common parts of the agents on QP1: the key of a class, and ClassPortInfo. */
+/* What the agents on QP1 share: the key of a class, and ClassPortInfo. */
 #include "gmp_agents.h"
 
-#define REQUEST_KEY 24 /* where a MAD has its B_Key or CC_Key */
+#define REQUEST_KEY 24 /* where the B_Key or CC_Key is in a MAD */
 
 /* Offsets of the fields of BKeyInfo and CongestionKeyInfo. */
 enum {
@@ -52,7 +52,7 @@ static bool has_key(const struct query *query, const struct key_info *info)
 	return info->key == 0 || info->key == get64(query->mad + REQUEST_KEY);
 }
 
-/* A wrong key starts the lease, at whose end anybody can read the key. A right key shows that
+/* A wrong key starts the lease, after which anybody can read the key. The right key shows that
  * the manager is alive, and stops the lease (as IBA 14.2.4 says for M_Keys). */
 bool key_admits(struct query *query, unsigned int attribute)
 {

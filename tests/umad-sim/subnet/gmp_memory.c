@@ -37,7 +37,7 @@ static bool is_at(const struct entry *entry, const struct gmp_place *place)
 	       entry->place.attribute == place->attribute && entry->place.class == place->class;
 }
 
-/* The pointer to the entry, or the end of its list. */
+/* Returns the pointer to the entry, or to the end of its list. */
 static struct entry **find(const struct fabric *fabric, const struct gmp_place *place)
 {
 	struct entry **at = &fabric->gmp_memory->buckets[bucket_of(fabric, place)];
@@ -73,7 +73,7 @@ static int create(struct fabric *fabric)
 	return 0;
 }
 
-/* Without memory for more lists, the lists get longer: slower, but still correct. */
+/* On OOM the lists just get longer: slower, but still correct. */
 static void grow(struct fabric *fabric)
 {
 	struct gmp_memory *memory = fabric->gmp_memory;

@@ -11,7 +11,7 @@
 /* LinkWidthSupported of a port; 4x and less without a cable. */
 uint8_t widths_supported(const struct graph_port *port);
 
-/* The widest of these bits of LinkWidth with at most so many lanes; 0: none. */
+/* The widest of these LinkWidth bits with at most this many lanes; 0: none. */
 unsigned int widest(unsigned int bits, unsigned int most);
 
 /* LinkSpeedSupported of a port; QDR without a cable. */

@@ -39,7 +39,7 @@ static void set_states(struct fabric *fabric, uint32_t port, enum port_state sta
 	if (fabric->service_changed && end_port(fabric, port) == port &&
 	    was_active != (state == PORT_ACTIVE))
 		fabric->service_changed(fabric, port, state == PORT_ACTIVE);
-	/* a port that is Active again was in Init, and the switch reports that */
+	/* a port that is Active again went through Init, which the switch reports */
 	if (hardware(fabric, node)->type == NODE_SWITCH && (state <= PORT_INIT || was_down)) {
 		fabric->nodes[node].state_change = true;
 		trap_link_state(fabric, node);
@@ -87,8 +87,8 @@ struct training {
 	enum link_speed speed;
 };
 
-/* The best values that are enabled at both ends of a cable, and that the cable and the rules
- * permit; false: there are none. */
+/* The best values that are enabled at both ends and that the cable and the rules permit; false
+ * if there are none. */
 static bool negotiate(const struct fabric *fabric, uint32_t port, struct training *training)
 {
 	const struct graph_port *end = cable(fabric, port);
@@ -239,7 +239,7 @@ static void come_back(struct fabric *fabric, struct timer *timer)
 {
 	struct reboot *reboot = (struct reboot *)timer;
 
-	/* another reboot may last longer */
+	/* unless another reboot lasts longer */
 	if (fabric->now >= fabric->nodes[reboot->node].power_at)
 		set_power(fabric, reboot->node, false);
 	free(reboot);

@@ -6,18 +6,18 @@
 
 #include "fabric.h"
 
-/* A subnet manager disabled a port, or made it train again. */
+/* A subnet manager disabled a port, or restarted its training. */
 void link_disable(struct fabric *fabric, uint32_t port);
 void link_train(struct fabric *fabric, uint32_t port);
 
 /*
- * Makes the link of a port train again if training would now have another result: the values
- * that are enabled changed, or a rule. A fabric that has not run yet (fabric->now is 0) only
- * gets the values: its links have trained only once.
+ * Retrains the link of a port if enabled values or rules changed so that training would now
+ * have another result. In a fabric that has not run yet (fabric->now is 0), only sets the
+ * values: its links have trained just once.
  */
 void link_follow(struct fabric *fabric, uint32_t port);
 
-/* The values with which the link of a port first trained. */
+/* Sets the values to which a port's link first trains. */
 void link_start(struct fabric *fabric, uint32_t port);
 
 /* A subnet manager set a port to Armed or Active. */
@@ -26,15 +26,13 @@ void link_set_state(struct fabric *fabric, uint32_t port, enum port_state state)
 /* The cable of a port is unplugged or plugged in. */
 void link_cut(struct fabric *fabric, uint32_t port, bool cut);
 
-/*
- * A node is down for that many nanoseconds; afterwards all that a subnet manager set is lost.
- */
+/* Powers a node off for this many nanoseconds; everything a subnet manager set is lost. */
 void node_reboot(struct fabric *fabric, uint32_t node, uint64_t duration);
 
 /* Plugs in all cables. */
 void links_restore(struct fabric *fabric);
 
-/* A port changed, so files that show its state must change (fabric->port_changed). */
+/* A port changed: updates the files that show its state (fabric->port_changed). */
 void port_changed(struct fabric *fabric, uint32_t port);
 
 #endif

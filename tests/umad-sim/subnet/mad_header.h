@@ -99,8 +99,8 @@ static inline bool mad_is_response(const uint8_t *mad)
 	return (method & METHOD_RESPONSE) != 0 || method == METHOD_TRAP_REPRESS;
 }
 
-/* Makes the request a GetResp with this status, which is the response to both Get and Set.
- * With a directed route, also sets the direction bit. The data are not changed. */
+/* Turns a request into a GetResp with this status, the response to both Get and Set. Also sets
+ * the direction bit of a directed route. Leaves the data alone. */
 static inline void respond(uint8_t *mad, unsigned int status)
 {
 	mad[3] = METHOD_GET | METHOD_RESPONSE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Configures a subnet, and computes routes that follow its links. */
+/* Configures a subnet, and recomputes routes as links change. */
 #include <errno.h>
 #include <stdlib.h>
 

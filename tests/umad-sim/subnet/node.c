@@ -35,7 +35,7 @@ static bool is_vendor_class(unsigned int class)
 	return (class >= 0x09 && class <= 0x0f) || (class >= 0x30 && class <= 0x4f);
 }
 
-/* The agents in an adapter, which respond whatever programs run on the host. */
+/* Agents in the adapter: they respond whatever programs run on the host. */
 static bool is_for_hardware(const uint8_t *mad)
 {
 	unsigned int method = mad_method(mad);
@@ -47,14 +47,14 @@ static bool is_for_hardware(const uint8_t *mad)
 }
 
 /*
- * Whether the RMPP header is in use: then there is no response if no program serves the class.
+ * Whether the RMPP header is in use; if so, nobody responds unless a program serves the class.
  */
 static bool is_rmpp(const uint8_t *mad)
 {
 	return class_has_rmpp(mad[1]) && mad[RMPP_FLAGS] & RMPP_ACTIVE;
 }
 
-/* A real kernel receives all packets, and hands to the adapter what is for its agents. */
+/* A real kernel receives all packets, and passes the adapter those for its agents. */
 static bool is_of_kernel(const struct fabric *fabric, uint32_t port)
 {
 	return fabric->ports[end_port(fabric, port)].of_kernel;
@@ -65,8 +65,8 @@ static bool to_programs(struct fabric *fabric, uint32_t port, const struct packe
 	return fabric->to_programs && fabric->to_programs(fabric, port, packet);
 }
 
-/* MADs that no program serves: a host's kernel, or an agent of the node instead, responds to
- * Get and Set. */
+/* For MADs that no program serves: a host's kernel, or an agent of other nodes, responds to Get
+ * and Set. */
 static bool respond_to_unserved(struct query *query)
 {
 	unsigned int method = mad_method(query->mad);
@@ -110,7 +110,7 @@ bool node_respond(struct fabric *fabric, uint32_t port, uint8_t mad[MAD_BYTES])
 	return false;
 }
 
-/* Whatever the method: GetTable gets GetTableResp. */
+/* For any method: a GetTable becomes a GetTableResp. */
 static void turn_round(uint8_t *mad, unsigned int status)
 {
 	unsigned int method = mad_method(mad);
@@ -120,8 +120,9 @@ static void turn_round(uint8_t *mad, unsigned int status)
 		mad[3] = (uint8_t)(method | METHOD_RESPONSE);
 }
 
-/* A response with ClassPortInfo instead of the attribute: it redirects the requester (IBA
- * 13.5.2). */
+/*
+ * Redirects the requester: a response with ClassPortInfo instead of the attribute (IBA 13.5.2).
+ */
 static void redirect(const struct fabric *fabric, uint8_t *mad, uint32_t to)
 {
 	int data = mad_class_of(mad) == CLASS_SA ? 56 : 64;
@@ -192,7 +193,7 @@ static void react_later(struct fabric *fabric, uint32_t port, const struct treat
 		free(work);
 }
 
-/* A response or an RMPP control packet goes to the program that waits for it. */
+/* Passes a response or RMPP control packet to the program that waits for it. */
 static bool pass_on(struct fabric *fabric, uint32_t port, const struct packet *packet)
 {
 	if (mad_method(packet->mad) == METHOD_TRAP_REPRESS && is_smp(packet->mad) &&
@@ -208,7 +209,7 @@ static bool pass_on(struct fabric *fabric, uint32_t port, const struct packet *p
 	return true;
 }
 
-/* The queue pairs for management, and the Q_Key of QP1 (IBA 3.5.3.3, 10.2.5). */
+/* The management queue pairs, and the Q_Key of QP1 (IBA 3.5.3.3, 10.2.5). */
 static bool has_right_qp(struct fabric *fabric, uint32_t port, const struct packet *packet)
 {
 	struct port_settings *settings;
@@ -225,7 +226,7 @@ static bool has_right_qp(struct fabric *fabric, uint32_t port, const struct pack
 
 /*
  * Whether a processor of the node accepts the request; if so, adds the processing time to the
- * treatment's delay. VL15 has no flow control: a request that does not fit in the buffer is
+ * treatment's delay. VL15 has no flow control: requests that do not fit in the buffer are
  * dropped (IBA 18.2.5).
  */
 static bool take_turn(struct fabric *fabric, uint32_t port, const struct packet *packet,
@@ -242,7 +243,7 @@ static bool take_turn(struct fabric *fabric, uint32_t port, const struct packet 
 		return false;
 	}
 	if (!processor)
-		return true; /* no memory for a queue: no processing time */
+		return true; /* on OOM for a queue: no processing time */
 	if (!processor_take(processor, timers_moment(fabric), treatment->service,
 			    treatment->buffer, &delay)) {
 		packet_end(fabric, packet, port, "dropped: buffer full");
@@ -283,7 +284,7 @@ void node_receive(struct fabric *fabric, uint32_t port, struct packet *packet)
 	if (pass_on(fabric, port, packet))
 		return;
 	faults_on_node(fabric, cable(fabric, port)->node, is_smp(packet->mad), &treatment);
-	/* the response is to a message, not to each of its segments: node_turns_away() */
+	/* the response is to the message, not to each segment: node_turns_away() */
 	if (is_rmpp(packet->mad) && treatment.reaction != REACT_IGNORE)
 		treatment.reaction = REACT_ANSWER;
 	if (!take_turn(fabric, port, packet, &treatment))

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define READER_POLL_MS 20   /* period of the attempts to open a pipe without a reader */
-#define LAST_WAIT_MS   3000 /* for the reader, when the file is closed */
+#define READER_POLL_MS 20   /* how often to try to open a pipe that has no reader */
+#define LAST_WAIT_MS   3000 /* for the reader, on close */
 #define FIRST_ROOM     4096
 
 static size_t line_length(const uint8_t *bytes, size_t length, bool *counts)
@@ -31,7 +31,7 @@ const struct output_format output_lines = {.units = "lines", .unit = line_length
 
 /* --- open ------------------------------------------------------------------------ */
 
-/* Waits for a time, or for a signal that the process blocks otherwise: then -1 with EINTR. */
+/* Sleeps; -1 with EINTR after a signal that the process otherwise blocks. */
 static int wait_a_little(void)
 {
 	struct timespec time = {.tv_nsec = READER_POLL_MS * 1000000L};
@@ -48,8 +48,8 @@ static bool is_pipe(const char *name)
 	return stat(name, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
-/* A blocking open() of a named pipe would wait for a reader while the signals that end the
- * fabric are blocked. */
+/* A blocking open() of a named pipe would wait for a reader with the signals that end the
+ * fabric blocked. */
 static int open_file(const char *name)
 {
 	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC;
@@ -69,8 +69,8 @@ int output_open(struct output *output, const char *name, const struct output_for
 	int error;
 
 	*output = (struct output){.format = format, .fd = -1};
-	signal(SIGPIPE, SIG_IGN); /* the reader of a pipe may end */
-	signal(SIGXFSZ, SIG_IGN); /* the file may have its largest size */
+	signal(SIGPIPE, SIG_IGN); /* a pipe's reader may end */
+	signal(SIGXFSZ, SIG_IGN); /* the file may reach its size limit */
 	output->name = strdup(name);
 	if (!output->name)
 		return -ENOMEM;
@@ -86,7 +86,7 @@ int output_open(struct output *output, const char *name, const struct output_for
 
 /* --- write ----------------------------------------------------------------------- */
 
-/* Makes space at the end of the buffer; false: no memory. */
+/* Makes room at the end of the buffer; false on OOM. */
 static bool make_room(struct output *output, size_t count)
 {
 	size_t room = output->room ? output->room : FIRST_ROOM;
@@ -122,7 +122,7 @@ uint8_t *output_add(struct output *output, size_t count)
 	return output->buffer + output->end - count;
 }
 
-/* As many complete units as a pipe takes at once or not at all (pipe(7)), and at least one. */
+/* As many complete units as a pipe takes atomically (pipe(7)), but at least one. */
 static size_t some_units(const struct output *output)
 {
 	size_t left = output->end - output->begin;
@@ -142,7 +142,7 @@ static size_t some_units(const struct output *output)
 	return some;
 }
 
-/* 0 or an errno; EAGAIN: the rest waits for the reader. */
+/* Returns 0 or an errno; EAGAIN: the rest waits for the reader. */
 static int write_all(struct output *output)
 {
 	while (output->begin < output->end) {

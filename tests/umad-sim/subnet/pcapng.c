@@ -29,8 +29,8 @@ enum {
 #define INBOUND  1
 #define OUTBOUND 2
 
-/* Adds bytes, and zeros up to a multiple of four. Without memory, the file ends as if the disk
- * was full. */
+/* Adds bytes, padded with zeros to a multiple of four. On OOM, the file ends as if the disk
+ * were full. */
 static void add(struct pcapng *file, const void *bytes, size_t count)
 {
 	size_t padded = (count + 3) / 4 * 4;
@@ -60,8 +60,8 @@ static void add_option(struct pcapng *file, unsigned int code, const void *bytes
 	add(file, bytes, count);
 }
 
-/* Returns where the block begins, behind the bytes that were not written yet. end_block()
- * writes the length at the beginning and at the end. */
+/* Returns where the block begins, after the bytes not written yet. end_block() fills in the
+ * length at both ends. */
 static size_t begin_block(struct pcapng *file, uint32_t type)
 {
 	size_t begin = file->output.end - file->output.begin;

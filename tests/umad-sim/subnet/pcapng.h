@@ -5,8 +5,7 @@
  * interface for each port, packets with direction, number and comment. libpcap cannot write
  * interfaces and comments.
  *
- * output.h writes the file: complete blocks, so that the file is valid whenever the process
- * ends.
+ * output.h writes complete blocks, so the file is valid whenever the process ends.
  */
 #ifndef FABRIC_PCAPNG_H
 #define FABRIC_PCAPNG_H
@@ -28,11 +27,14 @@ struct pcapng_packet {
 	bool outbound;
 };
 
-/* Creates a file for the program. 0 or a negative errno. output_close() closes the file. */
+/*
+ * Creates a file for the program. Returns 0 or a negative errno. Close it with output_close().
+ */
 int pcapng_open(struct pcapng *file, const char *name, const char *program);
 
-/* Add blocks, which output_write() writes. Interfaces are numbered from 0, in the order of
- * their blocks. */
+/*
+ * Add blocks for output_write(). Interfaces are numbered from 0, in the order of their blocks.
+ */
 void pcapng_add_interface(struct pcapng *file, const char *name, unsigned int link_type);
 void pcapng_add_packet(struct pcapng *file, const struct pcapng_packet *packet);
 

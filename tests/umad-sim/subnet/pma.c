@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The performance management agent: reads, clears and sets counters with the help of its
- * tables. */
+/* The performance management agent: reads, clears and sets counters according to its tables. */
 #include <infiniband/mad_fields.h>
 
 #include "faults.h"
@@ -9,7 +8,7 @@
 #include "pma.h"
 #include "pma_table.h"
 
-/* 0: the number is no field. */
+/* 0: no such field. */
 static unsigned field_bits(enum MAD_FIELDS field)
 {
 	const struct mad_field *info = mad_field_info(field);
@@ -31,7 +30,7 @@ enum {
 };
 
 /* QP1Dropped is the upper half of the word whose lower half is VL15Dropped (IBA 16.1.3.5). The
- * library's field is compatible with older versions, and is the lower half, too. */
+ * library's field stays compatible with older versions and so is the lower half, too. */
 #define QP1_DROPPED_AT (DATA + 20)
 
 uint64_t pma_field(const uint8_t *mad, enum MAD_FIELDS field)
@@ -46,7 +45,7 @@ uint64_t pma_field(const uint8_t *mad, enum MAD_FIELDS field)
 	return mad_get_field(copy, DATA, field);
 }
 
-/* Counters stop at their highest value (IBA 16.1.3.5). */
+/* Counters stick at their highest value (IBA 16.1.3.5). */
 void pma_set_field(uint8_t *mad, enum MAD_FIELDS field, uint64_t value)
 {
 	unsigned int bits = field_bits(field);
@@ -89,8 +88,8 @@ static unsigned int sl_of(const struct fabric *fabric, uint32_t transmitter, uin
 	return fabric_hash(fabric, HASH_SL, transmitter, turn) % ACTIVE_SLS;
 }
 
-/* Units use the SLs one after the other, so each SL's part only grows, and the sum of the
- * parts is the whole. */
+/* Units use the SLs in turn, so that each SL's part only grows and the parts add up to the
+ * whole. */
 static uint64_t part(const struct fabric *fabric, uint32_t transmitter, uint64_t whole,
 		     enum split split, unsigned int level)
 {
@@ -129,8 +128,7 @@ static uint64_t derive(const struct fabric *fabric, uint32_t port, const struct 
 	return part(fabric, transmitter, whole, (enum split)row->split, index);
 }
 
-struct own { /* of an attribute, on one port: the offsets from the derived values (modulo 2^64)
-	      */
+struct own { /* of an attribute on one port: offsets from the derived values (modulo 2^64) */
 	uint64_t offsets[MAX_OWN_FIELDS];
 };
 
@@ -152,7 +150,7 @@ static void recall(const struct query *query, const struct pma_attribute *attrib
 		memset(own, 0, sizeof(*own));
 }
 
-/* The bit of a field in CounterSelect is also the index of its offset: own counters have 0 ..
+/* A field's bit in CounterSelect is also the index of its offset: own counters have bits 0 ..
  * 37. */
 static uint64_t value_of(const struct query *query, const struct pma_attribute *attribute,
 			 uint32_t port, const struct pma_row *row, unsigned int index,
@@ -163,7 +161,7 @@ static uint64_t value_of(const struct query *query, const struct pma_attribute *
 	return derive(query->fabric, port, row, index) + own->offsets[row->select + index];
 }
 
-/* The sum of two counters, which stops at the highest value as the counters do. */
+/* The sum of two counters; sticks at the highest value as counters do. */
 static uint64_t add(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
@@ -234,7 +232,7 @@ enum {
 	WITHOUT_ERRORS = 8
 };
 
-/* The attribute as the node supports it, in *limited if it has fewer fields; NULL:
+/* The attribute as the node supports it, in *limited if that has fewer fields; NULL if
  * unsupported. */
 static const struct pma_attribute *limit(const struct query *query,
 					 const struct pma_attribute *attribute,
@@ -263,7 +261,7 @@ static unsigned int counters(struct query *query, const struct pma_attribute *at
 		return STATUS_BAD_VALUE;
 	if (mad_method(query->mad) == METHOD_SET)
 		write_counters(query, attribute, select | select2 << 16, first, last);
-	/* the response has OpCode, PortSelect and CounterSelect of the request */
+	/* the response keeps the request's OpCode, PortSelect and CounterSelect */
 	memset(query->mad + DATA + 4, 0, MAD_BYTES - DATA - 4);
 	pma_set_field(query->mad, attribute->select, select);
 	pma_set_field(query->mad, attribute->select2, select2);

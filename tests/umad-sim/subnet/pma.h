@@ -6,7 +6,7 @@
 
 #include "query.h"
 
-/* Replaces a performance management MAD by its response; false: no response is due. */
+/* Replaces a performance management MAD with its response; false if no response is due. */
 bool pma_respond(struct query *query);
 
 #endif

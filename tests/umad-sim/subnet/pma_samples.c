@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Samples of counters over an interval (IBA 16.1.3.2, 16.1.3.4). A node has one sampling
- * mechanism. A sample needs no timer: its values at any time follow from its start time. */
+ * mechanism. No timer is needed: a sample's values at any time follow from its start time. */
 #include "gmp_agents.h"
 #include "pma_table.h"
 
@@ -76,8 +76,8 @@ static void start(struct query *query)
 	(void)gmp_keep(query->fabric, &place, &sample, sizeof(sample));
 }
 
-/* While a sample is running, a Set changes nothing. The Tag in the response shows who started
- * the sample. */
+/* While a sample is running, a Set changes nothing; the Tag in the response shows who started
+ * it. */
 unsigned int pma_samples_control(struct query *query)
 {
 	unsigned int port_select = (unsigned int)pma_field(query->mad, IB_PSC_PORT_SELECT_F);

@@ -6,7 +6,7 @@
 #define LEVELS 16 /* SLs, VLs */
 #define LANES  MOST_LANES
 
-/* One flow control packet and one marked packet for 2^n data packets. */
+/* One flow control packet and one marked packet per 2^n data packets. */
 enum {
 	FLOW_CONTROL = 4,
 	FECN = 6,
@@ -60,8 +60,8 @@ static const struct pma_row port_counters_extended[] = {
 	{IB_PC_EXT_QP1_DROP_F, 1, 29, WHOLE, 0, COUNT_QP1_DROPPED},
 };
 
-/* Lost packets are counted as received with errors; packets that cannot be sent, as discarded
- * because the port is inactive. */
+/* Lost packets count as received with errors, packets that cannot be sent as discarded because
+ * the port is inactive. */
 static const struct pma_row rcv_error_details[] = {
 	{IB_PC_RCV_LOCAL_PHY_ERR_F, 1, 0, WHOLE, 0, COUNT_RCV_ERRORS},
 	{IB_PC_RCV_MALFORMED_PKT_ERR_F, 1, 1, WHOLE, 0, COUNTER_COUNT},

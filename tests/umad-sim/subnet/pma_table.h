@@ -10,7 +10,7 @@
 #define ALL_PORTS                   0xff /* PortSelect, on switches */
 #define PMA_SAMPLES_RESULT_EXTENDED 0x1e /* not in mad.h */
 
-#define MAX_OWN_FIELDS 38 /* of an attribute with counters of its own */
+#define MAX_OWN_FIELDS 38 /* in an attribute with counters of its own */
 
 enum split { /* how the units of a counter are divided among the fields of a row */
 	WHOLE,
@@ -31,7 +31,7 @@ struct pma_row { /* consecutive fields, each with its bit in CounterSelect */
 struct pma_attribute {
 	uint16_t id;
 	bool switch_only;
-	bool own; /* its fields are set separately from the counters that they derive from */
+	bool own; /* its fields are set separately from the counters they derive from */
 	enum MAD_FIELDS select;  /* CounterSelect */
 	enum MAD_FIELDS select2; /* the bits of CounterSelect2, from 16 on; or IB_NO_FIELD */
 	uint8_t row_count;
@@ -41,10 +41,11 @@ struct pma_attribute {
 /* NULL: no such attribute. */
 const struct pma_attribute *pma_attribute(unsigned int id);
 
-/* The ports of a node that PortSelect names, from *first to *last (by index); false: none. */
+/* Finds the ports of a node that PortSelect names, *first to *last (by index); false if there
+ * are none. */
 bool pma_ports(const struct query *query, unsigned int select, uint32_t *first, uint32_t *last);
 
-/* Writes a field of the attribute, which may be smaller than the value. */
+/* Writes a field of the attribute, which may be narrower than the value. */
 uint64_t pma_field(const uint8_t *mad, enum MAD_FIELDS field);
 void pma_set_field(uint8_t *mad, enum MAD_FIELDS field, uint64_t value);
 

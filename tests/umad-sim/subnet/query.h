@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A request MAD at a node, which the response replaces. All agents of a node (sma.h, pma.h,
+/* A request MAD at a node, to be replaced by the response. All agents of a node (sma.h, pma.h,
  * congestion.h, baseboard.h, vendor.h) take a query. */
 #ifndef FABRIC_QUERY_H
 #define FABRIC_QUERY_H
@@ -15,8 +15,7 @@
 struct query {
 	struct fabric *fabric;
 	uint32_t node;
-	uint8_t in_port; /* the number of the port at which it arrived; 0: a switch's own port
-			  */
+	uint8_t in_port; /* number of the port at which it arrived; 0: a switch's own */
 	uint8_t *mad;    /* MAD_BYTES: the request, then the response */
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Forwarding tables. The computed ones are stored as one row for each destination switch: for
- * each switch, the port by which it forwards towards the destination, found by a breadth-first
- * search from the destination. All end ports at a switch share its row. So a fabric of 5,000
- * switches needs at most 25 MB.
+ * Forwarding tables. Computed ones are stored as one row per destination switch: for each
+ * switch, the port by which it forwards towards the destination, found by a breadth-first
+ * search from there. All end ports of a switch share its row, so a fabric of 5,000 switches
+ * needs at most 25 MB.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,17 +28,16 @@ struct routes {
 	uint32_t count;
 	uint8_t **rows;  /* by rank of the destination; NULL: not needed yet */
 	uint32_t *queue; /* for the search */
-	uint32_t *next;  /* by port: far_end(), as the manager knows the link */
-	bool *down;      /* by port: whether the manager knows its link as down */
-	bool *avoided;   /* by rank: used only if no other switch leads to the destination */
+	uint32_t *next;  /* by port: far_end(), with the link as the SM knows it */
+	bool *down;      /* by port: whether the SM knows its link as down */
+	bool *avoided;   /* by rank: only used if no other switch leads to the destination */
 	uint32_t avoided_count;
 };
 
 /*
- * The search reads one word for each port of a switch: the rank of the switch at the other end,
- * and in the lowest 8 bits the number of the port there. Without a switch, the rank is the
- * number of switches: the entry of a row that is never NO_ROUTE, so that the search has nothing
- * to find.
+ * The search reads one word per port of a switch: the rank of the switch at the other end and,
+ * in the lowest 8 bits, the port number there. If there is no switch, the rank is the number of
+ * switches, whose row entry is never NO_ROUTE, so the search skips it.
  */
 static uint32_t far_end(const struct fabric *fabric, uint32_t port, bool up)
 {
@@ -142,8 +141,8 @@ void routes_free(struct fabric *fabric)
 	fabric->routes = NULL;
 }
 
-/* Chooses one of several ports that are equally good: each switch begins its search at a
- * different port for each destination, to balance the load. */
+/* Chooses between equally good ports: to balance the load, each switch begins its search at a
+ * different port for each destination. */
 static uint32_t expand(const struct fabric *fabric, uint32_t destination, uint32_t at,
 		       uint8_t *row, uint32_t tail)
 {
@@ -156,7 +155,7 @@ static uint32_t expand(const struct fabric *fabric, uint32_t destination, uint32
 	while (first < count && row[next[first] >> 8] != NO_ROUTE)
 		first++;
 	if (first == count)
-		return tail; /* most switches lead to none that is not found yet */
+		return tail; /* most switches lead to none that is still to be found */
 	first = (unsigned int)fabric_hash(fabric, 'r', destination, at) % count;
 	for (unsigned int i = 0; i < count; i++) {
 		uint32_t far = next[(first + i) % count];
@@ -169,8 +168,8 @@ static uint32_t expand(const struct fabric *fabric, uint32_t destination, uint32
 	return tail;
 }
 
-/* An avoided switch is used only for destinations that no other switch leads to. The search
- * ends when it has found all switches. */
+/* An avoided switch is only used for destinations that no other switch leads to. The search
+ * ends when all switches are found. */
 static void walk(const struct fabric *fabric, uint32_t destination, uint8_t *row)
 {
 	const struct routes *routes = fabric->routes;
@@ -234,7 +233,7 @@ static uint8_t compute_port(struct fabric *fabric, uint32_t switch_node, uint16_
 	return route_to_switch(fabric, switch_node, destination);
 }
 
-/* A table's entry: the one that was set, or else the computed one. */
+/* A table's entry: the one that was set, or else computed. */
 static uint8_t entry(struct fabric *fabric, uint32_t switch_node, uint16_t lid)
 {
 	const struct switch_tables *tables = fabric->nodes[switch_node].tables;
@@ -266,7 +265,7 @@ static struct switch_tables *tables_of(struct fabric *fabric, uint32_t node)
 	return fabric->nodes[node].tables;
 }
 
-/* Stores 64 bytes in a block, which is allocated when first set. */
+/* Stores 64 bytes in a block, allocated on first use. */
 static int set_block(uint8_t **block, const uint8_t in[64])
 {
 	if (!*block)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administrator (SA): dispatches requests and makes responses (IBA 15.2, 15.4). */
+/* Subnet administrator (SA): dispatches requests and builds responses (IBA 15.2, 15.4). */
 #include <stdlib.h>
 
 #include "rmpp.h"
@@ -72,7 +72,7 @@ void sa_forget(struct sa *sa)
 		group_remove(sa, sa->groups);
 	services_free(sa);
 	subscriptions_free(sa);
-	groups_start(sa); /* without memory, there is no group */
+	groups_start(sa); /* on OOM there is no group */
 }
 
 static unsigned int look_up(struct sa_request *request)
@@ -134,7 +134,7 @@ static unsigned int perform(struct sa_request *request, const uint8_t *message, 
 	return request->type->remove ? request->type->remove(request) : STATUS_BAD_ATTRIBUTE;
 }
 
-/* Makes the response's header of the request's header. */
+/* Derives the response's header from the request's. */
 static void make_header(const struct sa_request *request, unsigned int status,
 			uint8_t *response)
 {
@@ -194,7 +194,7 @@ uint8_t *sa_respond(struct sa *sa, uint32_t from, uint16_t from_lid, const uint8
 		memcpy(asked.mad, request,
 		       request_length < MAD_BYTES ? request_length : MAD_BYTES);
 	asked.record = asked.mad + SA_HEADER;
-	/* Send and Trap have no response (IBA 13.4.5) */
+	/* nobody responds to Send and Trap (IBA 13.4.5) */
 	if (mad_class_of(asked.mad) != CLASS_SA || mad_is_response(asked.mad) ||
 	    mad_method(asked.mad) == METHOD_SEND || mad_method(asked.mad) == METHOD_TRAP)
 		return NULL;

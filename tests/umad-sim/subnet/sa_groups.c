@@ -109,8 +109,9 @@ void group_show_member(const struct group *group, const struct member *member,
 	record[MCM_AT_PROXY] = member->proxy ? PROXY : 0;
 }
 
-/* Whether the selector and the value in the request select a group's value; "best" selects
- * nothing. */
+/*
+ * Whether the selector and value in the request select a group's value; "best" selects nothing.
+ */
 static bool selects(const struct sa_request *request, uint64_t components, unsigned int at,
 		    const struct group *group, int (*compare)(uint8_t a, uint8_t b))
 {
@@ -191,7 +192,7 @@ static bool offer_group(struct sa_request *request, const struct group *group)
 
 static void walk_groups(struct sa_request *request)
 {
-	/* for an untrusted requester, these are wildcards */
+	/* wildcards for an untrusted requester */
 	if (!request->trusted)
 		request->mask &= ~(uint64_t)(UMAD_SA_MCM_COMP_MASK_JOIN_STATE |
 					     UMAD_SA_MCM_COMP_MASK_PROXY_JOIN);

@@ -69,14 +69,14 @@ struct group *group_find(struct sa *sa, const uint8_t mgid[16]);
 struct group *group_find_lid(struct sa *sa, uint16_t mlid);
 void groups_free(struct sa *sa);
 
-/* Adds a new group at the end, with the lowest free MLID; NULL: no MLID or no memory. */
+/* Adds a group at the end, with the lowest free MLID; NULL if there is none, or on OOM. */
 struct group *group_add(struct sa *sa, const uint8_t mgid[16]);
 void group_remove(struct sa *sa, struct group *group);
 
-/* Whether a group matches the components of a request that concern groups. */
+/* Whether a group matches a request's components that concern groups. */
 bool group_fits(const struct sa_request *request, const struct group *group);
 
-/* A group's record with the part of a member. */
+/* Stores a group's record with the part of a member. */
 void group_show_member(const struct group *group, const struct member *member,
 		       uint8_t record[MCM_SIZE]);
 

@@ -30,8 +30,8 @@ static bool has_full_member(const struct group *group)
 	return false;
 }
 
-/* Whether a group with this MGID may be created (IBA 4.1.1): flags 000T; scopes 0 and f are
- * reserved. */
+/* Whether a group with this MGID may be created (IBA 4.1.1): flags must be 000T; scopes 0 and f
+ * are reserved. */
 static bool is_creatable(const uint8_t mgid[16])
 {
 	unsigned int scope = mgid[1] & 0xf;
@@ -56,7 +56,7 @@ static void make_mgid(const struct sa_request *request, uint8_t mgid[16])
 	} while (group_find(request->sa, mgid));
 }
 
-/* What a port supports: port 0 of a switch counts as its best port. */
+/* What a port supports; port 0 of a switch counts as its best port. */
 static void limits_of(const struct fabric *fabric, uint32_t port, uint8_t *mtu, uint8_t *rate)
 {
 	const struct graph_port *end = cable(fabric, port);
@@ -78,7 +78,7 @@ static void limits_of(const struct fabric *fabric, uint32_t port, uint8_t *mtu, 
 	}
 }
 
-/* Fills in the requested values, or else the best ones that the creator's port supports. */
+/* Fills in the requested values, else the best that the creator's port supports. */
 static bool choose_values(const struct sa_request *request, uint32_t port, uint8_t *record)
 {
 	const uint8_t *wanted = request->record;
@@ -135,7 +135,7 @@ static unsigned int create(const struct sa_request *request, uint32_t port,
 	return STATUS_OK;
 }
 
-/* Whether a port can join a group: its rate, MTU and partition. */
+/* Whether a port can join a group, by its rate, MTU and partition. */
 static bool can_join(const struct sa_request *request, uint32_t port, const struct group *group)
 {
 	uint16_t pkey = (uint16_t)get16(group->record + MCM_AT_PKEY);
@@ -149,8 +149,8 @@ static bool can_join(const struct sa_request *request, uint32_t port, const stru
 	       sa_has_pkey(request->fabric, request->from, pkey);
 }
 
-/* Who may change a membership: its port and trusted requesters; with ProxyJoin, also others
- * (IBA 15.2.5.17). */
+/* Who may change a membership: its port, trusted requesters and, with ProxyJoin, others (IBA
+ * 15.2.5.17). */
 static bool may_change(const struct sa_request *request, const struct group *group,
 		       const struct member *member)
 {
@@ -183,7 +183,7 @@ static unsigned int add_member(struct sa_request *request, struct group *group, 
 	return STATUS_OK;
 }
 
-/* Whether a request names a membership: its port, and the other components. */
+/* Whether a request names a membership: its port and the other components. */
 static unsigned int check_member(const struct sa_request *request, uint64_t needed)
 {
 	if ((request->mask & needed) != needed)
@@ -235,7 +235,7 @@ static void remove_member(struct fabric *fabric, struct group *group, struct mem
 	free(member);
 }
 
-/* A group without full members is deleted, even if it has other members. */
+/* Deletes a group without full members, even if it has other ones. */
 static void remove_if_deserted(struct sa *sa, struct group *group)
 {
 	uint8_t mgid[16];
@@ -247,7 +247,7 @@ static void remove_if_deserted(struct sa *sa, struct group *group)
 	sa_gid_event(sa, IS_DELETED, mgid);
 }
 
-/* The response has the record with the JoinState that was removed. */
+/* The response is the record with the JoinState that was removed. */
 unsigned int group_leave(struct sa_request *request)
 {
 	uint8_t left = request->record[MCM_AT_SCOPE_STATE] & 0xf;

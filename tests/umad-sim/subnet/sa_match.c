@@ -59,7 +59,7 @@ void sa_each_end_port(struct sa_request *request,
 {
 	struct fabric *fabric = request->fabric;
 
-	/* any of a port's LIDs selects it, but its records have the first one */
+	/* any of a port's LIDs selects it, but its records have the first */
 	if (request->mask & COMPONENT(0)) {
 		uint32_t owner = lid_owner(fabric, (uint16_t)get16(request->record));
 
@@ -78,7 +78,7 @@ static uint32_t slot_of(const struct sa *sa, uint64_t guid)
 	return (uint32_t)fabric_hash(sa->fabric, 'g', guid, 0) & sa->by_guid_mask;
 }
 
-/* At most half of the table is used. */
+/* The table is at most half full. */
 static bool make_table(struct sa *sa)
 {
 	const struct graph *graph = &sa->fabric->graph;
@@ -119,8 +119,8 @@ uint32_t sa_find_guid(struct sa *sa, uint64_t guid)
 	return sa->by_guid[slot];
 }
 
-/* The port that has the GUID as an additional one. Few ports have such GUIDs: those with
- * settings. */
+/* The port that has the GUID as an additional one. Only ports with settings have such GUIDs,
+ * and those are few. */
 static uint32_t find_alias(const struct fabric *fabric, uint64_t guid)
 {
 	for (uint32_t port = 0; guid && port < fabric->graph.port_count; port++) {
@@ -140,8 +140,8 @@ uint32_t sa_find_any_guid(struct sa *sa, uint64_t guid)
 	return port == NONE ? find_alias(sa->fabric, guid) : port;
 }
 
-/* A port has a GID with the subnet's prefix and a link-local one (IBA 4.1.1), for each of its
- * GUIDs. */
+/* Each GUID of a port gives it two GIDs, with the subnet's prefix and a link-local one (IBA
+ * 4.1.1). */
 uint32_t sa_find_gid(struct sa *sa, const uint8_t gid[16])
 {
 	uint32_t port = sa_find_any_guid(sa, get64(gid + 8));
@@ -160,7 +160,7 @@ static bool same_partition(uint16_t a, uint16_t b)
 	return (a & 0x7fff) != 0 && ((a ^ b) & 0x7fff) == 0;
 }
 
-/* The P_Key for a partition, preferably the full membership; 0: none. */
+/* The P_Key for a partition, preferably with full membership; 0: none. */
 static uint16_t membership(const struct fabric *fabric, uint32_t port, uint16_t pkey)
 {
 	uint16_t best = 0;
@@ -220,7 +220,7 @@ bool sa_fit_mtu(uint8_t selected, uint8_t *mtu)
 	}
 }
 
-/* The fastest rate below another one; 0: none. */
+/* The next lower rate; 0: none. */
 static uint8_t rate_below(uint8_t rate)
 {
 	uint8_t best = 0;
@@ -244,7 +244,7 @@ bool sa_fit_rate(uint8_t selected, uint8_t *rate)
 			*rate = rate_below(value);
 		return *rate != 0;
 	case EXACTLY:
-		/* an unknown code counts as slower than all others, like 0 */
+		/* an unknown code counts as slower than all others, as 0 does */
 		if (rate_compare(*rate, value) < 0 || rate_compare(value, 0) == 0)
 			return false;
 		*rate = value;

@@ -12,7 +12,7 @@ enum {
 	ALL_PATHS = 127
 };
 
-/* Components of a MultiPathRecord, with the corresponding ones of a PathRecord. */
+/* Components of a MultiPathRecord, and the corresponding ones of a PathRecord. */
 static const struct {
 	uint64_t multi;
 	uint64_t path;

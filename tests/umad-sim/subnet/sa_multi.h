@@ -6,8 +6,7 @@
 
 #include "sa_parts.h"
 
-/* Handles a GetMulti of a MultiPathRecord; the message may be longer than a MAD. Returns a
- * status. */
+/* Handles a GetMulti of a MultiPathRecord, which may be longer than a MAD. Returns a status. */
 unsigned int sa_multi_path(struct sa_request *request, const uint8_t *message, size_t length);
 
 #endif

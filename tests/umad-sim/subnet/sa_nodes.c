@@ -10,7 +10,7 @@ static bool is_switch(const struct sa_request *request, uint32_t port)
 	       NODE_SWITCH;
 }
 
-/* Gets an attribute as a node would respond to that end port. */
+/* Reads an attribute as a node would return it to that end port. */
 static bool ask(const struct sa_request *request, uint32_t port, unsigned int attribute,
 		uint32_t modifier, uint8_t *data)
 {
@@ -80,8 +80,8 @@ static bool offer_port(struct sa_request *request, uint32_t end, uint32_t port)
 	return sa_offer(request, record);
 }
 
-/* The last port of a node that belongs to an end port: all of a switch, else only the end
- * port. */
+/* The last port of a node that an end port stands for: all ports of a switch, else only the end
+ * port itself. */
 static uint32_t last_port(const struct sa_request *request, uint32_t end)
 {
 	if (!is_switch(request, end))
@@ -89,7 +89,7 @@ static uint32_t last_port(const struct sa_request *request, uint32_t end)
 	return end + hardware(request->fabric, cable(request->fabric, end)->node)->port_count;
 }
 
-/* Whether a request selects all ports, or one with that number. */
+/* Whether a request selects all ports, or the one with that number. */
 static bool wants_port(const struct sa_request *request, uint64_t component,
 		       unsigned int wanted, uint32_t port)
 {
@@ -107,7 +107,7 @@ static bool visit_ports(struct sa_request *request, uint32_t end)
 
 static void walk_ports(struct sa_request *request)
 {
-	/* the options select the content of a record, which always has all of PortInfo */
+	/* the options select what is in a record; ours always have all of PortInfo */
 	request->mask &= ~PORT_OPTIONS;
 	sa_each_end_port(request, visit_ports);
 }
@@ -175,7 +175,7 @@ const struct record_type sm_info_record = {
 	.walk = walk_managers,
 };
 
-/* Each link has two records, one from each end. */
+/* Each link has two records, one per end. */
 static bool visit_links(struct sa_request *request, uint32_t end)
 {
 	struct fabric *fabric = request->fabric;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Common parts of the subnet administrator: the state of a request, and the types of records.
+ * What the parts of the subnet administrator share: the state of a request, and the types of
+ * records.
  *
- * The specification numbers the components of a record in the order of the fields, reserved
- * fields included (IBA 15.2.5). So a list of the fields' widths gives the position of each.
+ * The specification numbers the components of a record in the order of its fields, including
+ * reserved ones (IBA 15.2.5), so a list of the fields' widths gives the position of each.
  */
 #ifndef FABRIC_SA_PARTS_H
 #define FABRIC_SA_PARTS_H
@@ -35,9 +36,7 @@ struct record_type {
 	uint16_t size; /* bytes */
 	uint16_t component_count;
 	const uint16_t *widths; /* of the components, in bits */
-	/*
-	 * calls sa_offer() (sa_match.h) for all records, or sa_append() for those that match
-	 */
+	/* calls sa_offer() (sa_match.h) for all records, or sa_append() for those that match */
 	void (*walk)(struct sa_request *request);
 	/* Set and Delete: return a status; the record in the request becomes the response.
 	 * NULL: unsupported */
@@ -49,9 +48,9 @@ struct sa_request {
 	struct sa *sa;
 	struct fabric *fabric;
 	const struct record_type *type;
-	uint64_t mask;     /* components that are not compared yet */
+	uint64_t mask;     /* components not compared yet */
 	uint32_t from;     /* the requester: its end port */
-	uint16_t from_lid; /* and its LID */
+	uint16_t from_lid; /* its LID */
 	bool trusted;      /* the requester has an SM_Key (IBA 15.4.1) */
 	bool table;        /* GetTable */
 	uint8_t mad[MAD_BYTES];
@@ -72,13 +71,13 @@ struct sa {
 	struct group *groups; /* in the order of creation */
 	struct service *services;
 	struct subscription *subscriptions;
-	uint64_t transaction; /* transaction ID of the last Report */
+	uint64_t transaction; /* TID of the last Report */
 	uint32_t unique;      /* in the last MGID that the SA made */
 	uint32_t last_alias;  /* in the last GUID that the SA assigned */
 	bool mlid_used[MLID_COUNT];
 };
 
-/* The list of widths has all components of the type. */
+/* The list of widths covers all components of the type. */
 #define FIELDS(list) .component_count = COUNT(list), .widths = (list)
 
 extern const struct record_type node_record, port_info_record, switch_info_record,
@@ -86,10 +85,10 @@ extern const struct record_type node_record, port_info_record, switch_info_recor
 	vl_arbitration_record, linear_record, multicast_record, path_record, member_record,
 	service_record, inform_info_record;
 
-/* Adds a record to the response; false: no more records are needed. */
+/* Adds a record to the response; false if no more records are needed. */
 bool sa_append(struct sa_request *request, const uint8_t *record);
 
-/* The distance between records of a type: AttributeOffset times 8 bytes. */
+/* The distance between two records of a type: AttributeOffset times 8 bytes. */
 size_t sa_stride(const struct record_type *type);
 
 #endif

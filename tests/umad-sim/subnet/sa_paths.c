@@ -66,8 +66,7 @@ static bool both(const struct sa_request *request, uint64_t components)
 	return (request->mask & components) == components;
 }
 
-/* The lifetime of a packet is the sum over the switches on its route: 2^LifeTimeValue units
- * each. */
+/* A packet's lifetime is the sum over the switches on its route, 2^LifeTimeValue units each. */
 static uint8_t life_of(uint64_t units)
 {
 	uint8_t life = 0;
@@ -90,7 +89,7 @@ static struct quality quality_at(const struct fabric *fabric, uint32_t port)
 	};
 }
 
-/* false: there is no route, or one of its links is down. */
+/* False if there is no route, or one of its links is down. */
 static bool measure(struct fabric *fabric, const struct ends *ends, struct quality *quality)
 {
 	uint32_t hops[MAX_HOPS];
@@ -140,7 +139,7 @@ static void put_quality(const struct quality *quality, uint8_t *record)
 	record[AT_LIFE] = SELECT_EXACTLY | quality->life;
 }
 
-/* Components that the requester chooses and that every path supports. */
+/* Components that the requester chooses and every path supports. */
 static void put_choices(const struct sa_request *request, uint8_t *record)
 {
 	const uint8_t *wanted = request->record;
@@ -168,7 +167,7 @@ static void put_gid(const struct sa_request *request, uint64_t component, unsign
 		port_gid(request->fabric, port, record + at);
 }
 
-/* Adds a path; false: no more paths are needed. */
+/* Adds a path; false if no more paths are needed. */
 static bool offer_path(struct sa_request *request, const struct ends *ends, bool *made)
 {
 	struct fabric *fabric = request->fabric;
@@ -201,7 +200,7 @@ static bool offer_path(struct sa_request *request, const struct ends *ends, bool
 	return sa_append(request, record);
 }
 
-/* The paths from one port to another: pairs of LIDs, so that each LID is used. */
+/* The paths from one port to another: enough pairs of LIDs to use each LID. */
 static bool offer_pair(struct sa_request *request, uint32_t from, uint32_t to,
 		       unsigned int number)
 {
@@ -227,9 +226,8 @@ static bool offer_pair(struct sa_request *request, uint32_t from, uint32_t to,
 	return true;
 }
 
-/*
- * Finds the port that a GID, a LID or both name (NONE: neither is given); false: no such port.
- */
+/* Finds the port that a GID, a LID or both name (NONE if neither is given); false if there is
+ * none. */
 static bool find_end(struct sa_request *request, uint64_t gid, unsigned int at_gid,
 		     uint64_t lid, unsigned int at_lid, uint32_t *port)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administrator (SA): services that programs registered, until their leases end (IBA
+/* Subnet administrator (SA): services that programs registered, until their leases expire (IBA
  * 15.2.5.14). */
 #include <stdlib.h>
 
@@ -32,11 +32,11 @@ enum { /* components */
 
 struct service {
 	struct service *next;
-	uint64_t end; /* of the lease; UINT64_MAX: no end */
+	uint64_t end; /* of the lease; UINT64_MAX: never */
 	uint8_t record[RECORD_SIZE];
 };
 
-/* Removes the services whose leases have ended. */
+/* Removes services whose leases have expired. */
 static void expire(struct sa *sa)
 {
 	struct service **link = &sa->services;
@@ -64,7 +64,7 @@ void services_free(struct sa *sa)
 }
 
 /*
- * A record at this time: with the remaining lease; with the key only for trusted requesters.
+ * A record as it reads now: with the remaining lease, and the key for trusted requesters only.
  */
 static void show(const struct sa_request *request, const struct service *service,
 		 uint8_t record[RECORD_SIZE])
@@ -115,8 +115,7 @@ static void complete(struct sa_request *request)
 	put16(record + AT_PKEY + 2, 0);
 }
 
-/* Whether the requester may change a service: it has the service's key, or the service has
- * none. */
+/* Whether the requester may change a service: it has the service's key, or there is none. */
 static bool may_change(const struct sa_request *request, const struct service *service)
 {
 	static const uint8_t none[16];

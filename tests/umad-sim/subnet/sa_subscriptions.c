@@ -60,7 +60,7 @@ void subscriptions_free(struct sa *sa)
 	}
 }
 
-/* The response time and reserved bytes do not matter for equality. */
+/* The response time and reserved bytes do not count. */
 static bool same(const uint8_t *a, const uint8_t *b)
 {
 	return memcmp(a, b, AT_LID_END + 2) == 0 && a[AT_IS_GENERIC] == b[AT_IS_GENERIC] &&
@@ -68,7 +68,7 @@ static bool same(const uint8_t *a, const uint8_t *b)
 	       memcmp(a + AT_PRODUCER, b + AT_PRODUCER, 3) == 0;
 }
 
-/* The position of the requester's subscription in the list, or the end of the list. */
+/* The requester's subscription in the list, or the end of the list. */
 static struct subscription **find(struct sa_request *request)
 {
 	struct subscription **link = &request->sa->subscriptions;
@@ -79,7 +79,7 @@ static struct subscription **find(struct sa_request *request)
 	return link;
 }
 
-/* The lowest number that no subscription of the port has. */
+/* The lowest number not used by another subscription of the port. */
 static uint16_t next_number(const struct sa *sa, uint32_t port)
 {
 	const struct subscription *subscription = sa->subscriptions;
@@ -145,7 +145,7 @@ static uint32_t get24(const uint8_t *at)
 	return get32(at) >> 8;
 }
 
-/* Compares the issuer's GID, or, if the subscription has no GID, its LIDs. */
+/* Compares the issuer's GID or, if the subscription has none, its LIDs. */
 static bool wants_issuer(const uint8_t *inform, const uint8_t *notice)
 {
 	unsigned int lid = get16(notice + NOTICE_LID);

@@ -13,11 +13,11 @@ struct sa_request;
 unsigned int subscribe(struct sa_request *request);
 void subscriptions_free(struct sa *sa);
 
-/* Trap 64 (in service) or 65 (out of service) for a port with this GID, 66 or 67 for a
- * multicast group: sends Reports to subscribers. */
+/* Sends Reports to subscribers: of trap 64 (in service) or 65 (out of service) for a port with
+ * this GID, or 66 or 67 for a multicast group. */
 void sa_gid_event(struct sa *sa, unsigned int trap, const uint8_t gid[16]);
 
-/* Forwards a trap MAD (Notice at offset 64) that a node sent to the SM to subscribers. */
+/* Forwards to the subscribers a trap MAD (Notice at offset 64) that a node sent to the SM. */
 void sa_forward_trap(struct sa *sa, const uint8_t trap[MAD_BYTES]);
 
 #endif

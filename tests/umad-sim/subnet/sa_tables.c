@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administrator (SA): records of the nodes' tables, one block each (IBA 15.2.5.4 -
+/* Subnet administrator (SA): records of the nodes' tables, one per block (IBA 15.2.5.4 -
  * 15.2.5.12). Requests one block after the other until the node has no more. */
 #include "links.h"
 #include "sa_match.h"
@@ -11,7 +11,7 @@
 #define GUIDS_PER_BLOCK 8                     /* of GUIDInfo */
 #define OF_BLOCK        0x3                   /* components: LID and block */
 #define OF_GUID(i)      COMPONENT(4 + (i))    /* components: a GUID of the block */
-#define ASSIGNED_GUID   0x0014050000000000ULL /* plus a number: a GUID that the SA assigns */
+#define ASSIGNED_GUID   0x0014050000000000ULL /* plus a number: a GUID assigned by the SA */
 
 /* The blocks or ports to request: the one in a component, or all. */
 struct range {
@@ -53,7 +53,7 @@ static uint16_t lid_of(const struct sa_request *request, uint32_t port)
 	return request->fabric->ports[port].lid;
 }
 
-/* The ports of a node that records can be for: all of a switch, else only the end port. */
+/* The ports of a node that may have records: all of a switch, else just the end port. */
 static struct range ports_of(const struct sa_request *request, uint32_t port,
 			     unsigned int component, unsigned int wanted)
 {
@@ -86,8 +86,8 @@ static void walk_guids(struct sa_request *request)
 	sa_each_end_port(request, visit_guids);
 }
 
-/* Set and Delete (IBA 15.2.5.18): the components select GUIDs of the block. The first GUID of
- * a port is its own and cannot be changed. */
+/* Set and Delete (IBA 15.2.5.18): the components select GUIDs of the block. A port's first GUID
+ * is its own and cannot be changed. */
 static unsigned int check_guids(const struct sa_request *request, uint32_t *port)
 {
 	const uint8_t *wanted = request->record;
@@ -101,7 +101,7 @@ static unsigned int check_guids(const struct sa_request *request, uint32_t *port
 	return request->mask & OF_GUID(0) ? SA_INVALID : STATUS_OK;
 }
 
-/* A GUID that the SA assigns, as opensm does. */
+/* Makes a GUID, as opensm does. */
 static uint64_t make_guid(struct sa *sa)
 {
 	uint64_t guid;
@@ -112,8 +112,9 @@ static uint64_t make_guid(struct sa *sa)
 	return guid;
 }
 
-/* A GUID that is in use, at this port or another, changes nothing; nor does 0 if the entry has
- * a GUID. */
+/*
+ * A GUID in use, at this port or another, changes nothing; nor does 0 if the entry has a GUID.
+ */
 static void set_guid(struct sa *sa, uint64_t *guid, uint64_t wanted)
 {
 	if (!wanted && *guid)
@@ -208,7 +209,7 @@ const struct record_type pkey_record = {
 	.walk = walk_pkeys,
 };
 
-/* A switch has a mapping for each pair of ports; other nodes have one (IBA 14.2.5.8). */
+/* A switch has a mapping per pair of ports, other nodes just one (IBA 14.2.5.8). */
 static bool visit_sl_to_vl(struct sa_request *request, uint32_t port)
 {
 	uint32_t last_input = is_switch(request, port) ? node_of(request, port)->port_count : 0;
@@ -321,7 +322,7 @@ static bool is_blank(const uint8_t block[64])
 
 #define MULTICAST_BLOCK 3 /* a component */
 
-/* Position: 4 bits, reserved: 3, block: 9. Empty blocks are in the response only if named. */
+/* Position: 4 bits, reserved: 3, block: 9. Empty blocks are returned only if named. */
 static bool visit_multicast(struct sa_request *request, uint32_t port)
 {
 	uint32_t wanted = get16(request->record + 2);

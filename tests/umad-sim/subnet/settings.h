@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Values of a port that a subnet manager can set, but usually does not (IBA 14.2.5). */
+/* Values of a port that a subnet manager can set, but rarely does (IBA 14.2.5). */
 #ifndef FABRIC_SETTINGS_H
 #define FABRIC_SETTINGS_H
 
@@ -47,12 +47,10 @@ struct port_settings {
 	bool client_reregister;
 };
 
-/* A port's settings for writing; NULL without memory. */
+/* A port's settings for writing; NULL on OOM. */
 struct port_settings *settings_of(struct fabric *fabric, uint32_t port);
 
-/*
- * A port's settings for reading: those that were set, or else `defaults`, which is filled in.
- */
+/* A port's settings for reading: those that were set, else `defaults`, filled in. */
 const struct port_settings *settings_read(const struct fabric *fabric, uint32_t port,
 					  struct port_settings *defaults);
 
@@ -60,7 +58,7 @@ const struct port_settings *settings_read(const struct fabric *fabric, uint32_t 
 uint64_t gid_prefix(const struct fabric *fabric, uint32_t port);
 uint16_t pkey_at(const struct fabric *fabric, uint32_t port, unsigned int index);
 
-/* The size of a port's GUID table (PortInfo: GUIDCap); 0: it is no end port. */
+/* The size of a port's GUID table (PortInfo: GUIDCap); 0 if it is no end port. */
 unsigned int guid_capacity(const struct fabric *fabric, uint32_t port);
 
 void settings_free(struct port_settings *settings);

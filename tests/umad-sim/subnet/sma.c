@@ -76,7 +76,7 @@ static uint16_t port_capabilities2(const struct fabric *fabric, uint32_t port)
 	return bits;
 }
 
-/* The capabilities of a switch are those of all its ports, at port 0. */
+/* A switch's capabilities are those of all its ports, at port 0. */
 static uint16_t capabilities2(const struct fabric *fabric, uint32_t port)
 {
 	const struct graph_node *node = hardware(fabric, cable(fabric, port)->node);
@@ -205,7 +205,7 @@ static bool read_pkeys(const struct fabric *fabric, uint32_t port, uint32_t bloc
 	return true;
 }
 
-/* The default mapping: SL n to VL n, as far as the VLs go. */
+/* The default mapping: SL n to VL n, for as many VLs as there are. */
 static const uint8_t default_sl_to_vl[8] = {0x01, 0x23, 0x45, 0x67, 0x01, 0x23, 0x45, 0x67};
 
 static bool read_sl_to_vl(const struct fabric *fabric, uint32_t port, uint8_t input,
@@ -357,9 +357,9 @@ bool sma_read(struct fabric *fabric, uint32_t node, unsigned int attribute, uint
 }
 
 /*
- * Whether the M_Key allows the request (IBA 14.2.4): every Set needs the key, and so does a
- * Get from protection level 2 on. A violation starts the lease; when it ends, the protection
- * ends.
+ * Whether the M_Key allows the request (IBA 14.2.4): every Set needs the key, and from
+ * protection level 2 on so does a Get. A violation starts the lease; the protection ends with
+ * it.
  */
 static bool key_fits(struct query *query, uint32_t port, bool set)
 {
@@ -384,10 +384,8 @@ static bool key_fits(struct query *query, uint32_t port, bool set)
 	return false;
 }
 
-/*
- * From protection level 1 on, only a requester with the key can read the key. A Set had the
- * key, so its response has the key that is in force from now on.
- */
+/* From protection level 1 on, the key can only be read with the key. A Set had the key, so its
+ * response has the key that applies from now on. */
 static void hide_key(const struct query *query, uint32_t port, unsigned int attribute)
 {
 	const struct port_settings *settings = query->fabric->ports[port].settings;
@@ -397,7 +395,7 @@ static void hide_key(const struct query *query, uint32_t port, unsigned int attr
 		mad_set_field64(query->mad, SMP_DATA, IB_PORT_MKEY_F, 0);
 }
 
-/* Whether the node supports the attribute: if so, the modifier was wrong. */
+/* Whether the node supports the attribute, so that it was the modifier that was wrong. */
 static bool is_known(unsigned int attribute, bool of_switch)
 {
 	switch (attribute) {

@@ -13,13 +13,13 @@
 #define SM_STATE_MASTER 3
 
 /*
- * Replaces an SMP by its response; false: no response is due. SMPs for others than the agent
- * (a subnet manager's SMInfo, traps) do not come here, except SMInfo for the built-in manager.
+ * Replaces an SMP with its response; false if no response is due. SMPs that are not for the
+ * agent (a subnet manager's SMInfo, traps) do not get here, except SMInfo for the built-in SM.
  */
 bool sma_respond(struct query *query);
 
 /*
- * The 64 bytes of the response to a Get of this attribute; false: the node does not have it.
+ * Reads the 64 bytes that a Get of this attribute returns; false if the node does not have it.
  */
 bool sma_read(struct fabric *fabric, uint32_t node, unsigned int attribute, uint32_t modifier,
 	      uint8_t in_port, uint8_t data[SMP_DATA]);
@@ -28,7 +28,7 @@ bool sma_read(struct fabric *fabric, uint32_t node, unsigned int attribute, uint
 unsigned int sma_write(struct fabric *fabric, uint32_t node, unsigned int attribute,
 		       uint32_t modifier, uint8_t in_port, uint8_t data[SMP_DATA]);
 
-/* The port (by index) whose PortInfo a modifier selects on a node; NONE: no such port. */
+/* Returns the port (by index) whose PortInfo a modifier selects on a node, or NONE. */
 uint32_t sma_port(const struct fabric *fabric, uint32_t node, unsigned int number,
 		  uint8_t in_port);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The subnet management agent: Set, and which values it refuses (IBA 14.2.5). */
+/* The subnet management agent: Set, and the values it refuses (IBA 14.2.5). */
 #include <stdlib.h>
 
 #include "link.h"
@@ -19,8 +19,8 @@ static unsigned int field(uint8_t *data, enum MAD_FIELDS id)
 	return mad_get_field(data, 0, id);
 }
 
-/* An "enabled" field: 0 changes nothing, all ones means all that is supported; other values
- * must be a part of that. */
+/* An "enabled" field: 0 changes nothing, all ones means everything supported; any other value
+ * must be a subset of that. */
 static bool enable(uint8_t *enabled, unsigned int wanted, unsigned int supported,
 		   unsigned int all_ones)
 {
@@ -109,7 +109,7 @@ static unsigned int set_lanes(struct fabric *fabric, uint32_t port,
 	return STATUS_OK;
 }
 
-/* The port's state machine (IBA 7.2.7, 14.2.5.6). 0 in either field changes nothing. */
+/* The port's state machine (IBA 7.2.7, 14.2.5.6). A 0 in either field changes nothing. */
 static unsigned int set_state(struct fabric *fabric, uint32_t port, uint8_t *data)
 {
 	struct port *state = &fabric->ports[port];
@@ -183,7 +183,7 @@ static unsigned int set_switch_info(struct fabric *fabric, uint32_t node, uint8_
 		return STATUS_BAD_VALUE;
 	fabric->nodes[node].linear_top = (uint16_t)top;
 	fabric->nodes[node].life_time = (uint8_t)field(data, IB_SW_LIFE_TIME_F);
-	if (field(data, IB_SW_STATE_CHANGE_F)) /* written as one: cleared */
+	if (field(data, IB_SW_STATE_CHANGE_F)) /* writing a one clears it */
 		fabric->nodes[node].state_change = false;
 	return STATUS_OK;
 }
@@ -286,8 +286,8 @@ static unsigned int set_switch_table(struct fabric *fabric, uint32_t node,
 	} else {
 		if ((modifier & 0x1ff) >= 32)
 			return STATUS_BAD_VALUE;
-		trees_settle(fabric); /* applies earlier joins first, so that they do not
-				       * overwrite this */
+		trees_settle(fabric); /* applies earlier joins now, so that they do not
+					 overwrite this */
 		error = route_set_multicast_block(fabric, node, modifier & 0x1ff,
 						  modifier >> 28, data);
 	}
@@ -324,8 +324,7 @@ unsigned int sma_write(struct fabric *fabric, uint32_t node, unsigned int attrib
 	case IB_ATTR_MLNX_EXT_PORT_INFO:
 		return set_mlnx_port(fabric, sma_port(fabric, node, modifier & 0xff, in_port),
 				     data);
-	case IB_ATTR_SMINFO: /* the built-in manager ignores the values, and responds with its
-			      * own */
+	case IB_ATTR_SMINFO: /* the built-in SM ignores the values and responds with its own */
 		return STATUS_OK;
 	default:
 		return STATUS_BAD_ATTRIBUTE;

@@ -35,7 +35,7 @@ uint64_t trace_number(struct fabric *fabric)
 	return fabric->trace ? ++fabric->trace->packets : 0;
 }
 
-/* The part of an RMPP message that a packet is. */
+/* Which part of an RMPP message a packet is. */
 static void trace_rmpp(FILE *out, const uint8_t *mad)
 {
 	if (!class_has_rmpp(mad[1]) || !(mad[RMPP_FLAGS] & RMPP_ACTIVE))

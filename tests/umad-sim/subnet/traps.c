@@ -59,7 +59,7 @@ static void send_again(struct fabric *fabric, struct timer *timer)
 		forget(fabric, trap);
 }
 
-/* The trap with that number that a manager has not yet repressed. */
+/* Returns the trap with that number that no manager has repressed yet. */
 static struct trap *find(const struct fabric *fabric, uint32_t port, unsigned int number)
 {
 	struct trap *trap = fabric->traps;
@@ -76,8 +76,8 @@ static void begin_transaction(struct fabric *fabric, struct trap *trap)
 	put64(trap->packet.mad + 8, ++fabric->trap_count);
 }
 
-/* Makes a trap from an end port; the caller fills in its details and then raises it. NULL: no
- * trap is due, or no memory. */
+/* Creates a trap from an end port; the caller fills in its details, then raises it. NULL if no
+ * trap is due, or on OOM. */
 static struct trap *make(struct fabric *fabric, uint32_t port, unsigned int type,
 			 unsigned int number)
 {
@@ -124,7 +124,7 @@ void trap_link_state(struct fabric *fabric, uint32_t node)
 	struct trap *trap = find(fabric, port, 128);
 
 	if (trap) {
-		/* a TrapRepress that is on its way is for the changes before */
+		/* a TrapRepress on its way is for the changes before this one */
 		begin_transaction(fabric, trap);
 		return;
 	}
@@ -135,14 +135,14 @@ void trap_link_state(struct fabric *fabric, uint32_t node)
 	raise_trap(fabric, trap);
 }
 
-/* Trap 144, with the changes of IBA 14.2.5.1 that do not concern the CapabilityMask. */
+/* Trap 144, for the changes of IBA 14.2.5.1 other than the CapabilityMask. */
 static void trap_local_change(struct fabric *fabric, uint32_t port, uint8_t other_changes)
 {
 	struct trap *earlier = find(fabric, port, 144);
 	struct trap *trap;
 
 	if (earlier)
-		earlier->repressed = true; /* its details are no longer right */
+		earlier->repressed = true; /* its details are outdated */
 	trap = make(fabric, port, INFORMATIONAL, 144);
 	if (!trap)
 		return;
@@ -190,6 +190,6 @@ void trap_repress(struct fabric *fabric, uint32_t port, const uint8_t mad[MAD_BY
 {
 	for (struct trap *trap = fabric->traps; trap; trap = trap->next)
 		if (trap->packet.from == port &&
-		    memcmp(trap->packet.mad + 8, mad + 8, 8) == 0) /* the transaction ID */
+		    memcmp(trap->packet.mad + 8, mad + 8, 8) == 0) /* the TID */
 			trap->repressed = true;
 }

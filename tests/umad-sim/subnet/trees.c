@@ -2,9 +2,8 @@
 
 /*
  * Trees for multicast. All switches of a tree forward to its root by their unicast routes, so
- * that the links in use form a tree. The root is in the middle of the longest route between
- * members, of those that are examined. Members are sorted by port, so that a tree does not
- * depend on the order of joins.
+ * the links in use form a tree. The root is in the middle of the longest route examined between
+ * members. Members are sorted by port, so that a tree does not depend on the order of joins.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +42,7 @@ static void expire(struct fabric *fabric, struct tree *tree)
 	fabric->trees->expired = true;
 }
 
-/* The position of the first member at this port or after it. */
+/* The position of the first member at this port or a later one. */
 static uint32_t place_of(const struct tree *tree, uint32_t port)
 {
 	uint32_t low = 0;
@@ -98,7 +97,7 @@ void tree_leave(struct fabric *fabric, uint16_t mlid, uint32_t port)
 	expire(fabric, tree);
 }
 
-/* false: no switch forwards to the member. */
+/* False if no switch forwards to the member. */
 static bool find_leaf(const struct fabric *fabric, uint32_t port, struct leaf *leaf)
 {
 	uint32_t at = port;
@@ -111,7 +110,7 @@ static bool find_leaf(const struct fabric *fabric, uint32_t port, struct leaf *l
 	return hardware(fabric, leaf->node)->type == NODE_SWITCH;
 }
 
-/* The next switch towards another one; NONE: no route. */
+/* The next switch towards another one; NONE if there is no route. */
 static uint32_t next_switch(struct fabric *fabric, uint32_t at, uint32_t to)
 {
 	uint8_t number = route_to_switch(fabric, at, to);
@@ -131,7 +130,7 @@ static unsigned int hops_between(struct fabric *fabric, uint32_t from, uint32_t 
 	return from == NONE ? 0 : count;
 }
 
-/* The member's switch that is the farthest from a switch; the first if there are several. */
+/* The member's switch farthest from a switch; the first if there are several. */
 static uint32_t farthest_from(struct fabric *fabric, const struct leaf *leaves, uint32_t count,
 			      uint32_t from)
 {
@@ -160,7 +159,7 @@ static uint32_t choose_root(struct fabric *fabric, const struct leaf *leaves, ui
 	return at;
 }
 
-/* Makes the switches from a member to the root forward to the member and to the root. */
+/* Makes the switches between a member and the root forward to both. */
 static void climb(struct fabric *fabric, uint16_t mlid, const struct leaf *leaf, uint32_t root)
 {
 	uint32_t at = leaf->node;
@@ -174,7 +173,7 @@ static void climb(struct fabric *fabric, uint16_t mlid, const struct leaf *leaf,
 			cable(fabric, hardware(fabric, at)->first_port + number);
 
 		if (route_multicast_has(fabric, at, mlid, number))
-			return; /* the rest is the route of another member */
+			return; /* from here on, it is another member's route */
 		route_multicast_add(fabric, at, mlid, number);
 		at = cable(fabric, out->peer)->node;
 		route_multicast_add(fabric, at, mlid, cable(fabric, out->peer)->number);

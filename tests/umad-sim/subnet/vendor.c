@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Vendor specific agents (IBA 16.5). In range 1 a node has registers, 4 bytes for each
- * attribute and modifier. In range 2 a node responds to a ping with its name, as a host with a
- * ping server does, and sends other requests back unchanged.
+ * Vendor specific agents (IBA 16.5). In range 1 a node has registers, 4 bytes per attribute and
+ * modifier. In range 2 it responds to a ping with its name, as a host with a ping server does,
+ * and echoes other requests.
  */
 #include "gmp_agents.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The route of a packet is computed hop by hop when the packet is sent; the packet arrives
- * after the sum of the delays. */
+/* A packet's route is computed hop by hop when it is sent; it arrives after the sum of the
+ * delays. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #include "trees.h"
 #include "wire.h"
 
-#define MAX_HOPS 64 /* of a directed route, and in a forwarding loop */
+#define MAX_HOPS 64 /* of a directed route; also ends forwarding loops */
 
 /* Offsets in a directed SMP (IBA 14.2.1.2). */
 enum {
@@ -40,9 +40,9 @@ struct walk {
 	uint64_t delay;
 	unsigned int copies;
 	unsigned int hops;    /* multicast: hops so far */
-	uint8_t corrupt_byte; /* changed on the way; applied when the packet arrives */
+	uint8_t corrupt_byte; /* changed on the way; applied on arrival */
 	uint8_t corrupt_bits;
-	struct record *record; /* the latest one of the capture; NULL: none */
+	struct record *record; /* latest record of the capture; NULL: none */
 };
 
 static void drop_flight(struct timer *timer)
@@ -54,7 +54,7 @@ static void arrive(struct fabric *fabric, struct timer *timer)
 {
 	struct flight flight = *(struct flight *)timer;
 
-	free(timer); /* its memory, which is in the cache, becomes that of the response */
+	free(timer); /* so that the response reuses this memory while it is in the cache */
 	fabric->arrived(fabric, flight.port, &flight.packet);
 }
 
@@ -83,15 +83,15 @@ static void lose(struct walk *walk, uint32_t port, const char *why, enum counter
 		counter_add(walk->fabric, port, counter, 1);
 }
 
-/* Records a fault of the packet that does not drop it. */
+/* Records a fault that does not drop the packet. */
 static void tell(struct walk *walk, uint32_t port, const char *what)
 {
 	trace_packet(walk->fabric, &walk->packet, port, what);
 	capture_note(walk->fabric, walk->record, port, what);
 }
 
-/* Captures the packet where it leaves by a port, or, without a crossing, where it arrived. The
- * record has the faults before. */
+/* Captures the packet where it leaves by a port or, without a crossing, where it arrived. The
+ * record includes earlier faults. */
 static void record(struct walk *walk, uint32_t port, const struct crossing *leaves)
 {
 	struct fabric *fabric = walk->fabric;
@@ -105,7 +105,7 @@ static void record(struct walk *walk, uint32_t port, const struct crossing *leav
 				      : capture_comes(fabric, &seen, port, at, walk->record);
 }
 
-/* A fault of the packet on the link of a port. */
+/* Applies a fault of a port's link to the packet. */
 static uint32_t cross_faulty(struct walk *walk, uint32_t port, const struct crossing *crossing)
 {
 	struct fabric *fabric = walk->fabric;
@@ -135,7 +135,7 @@ static uint32_t cross_faulty(struct walk *walk, uint32_t port, const struct cros
 	return peer;
 }
 
-/* Moves the packet over the cable of a port. Returns the port at the other end; NONE: the
+/* Moves the packet over the cable of a port. Returns the port at the other end, or NONE if the
  * packet is lost. */
 static uint32_t cross(struct walk *walk, uint32_t port)
 {
@@ -176,7 +176,7 @@ static bool accepts(const struct fabric *fabric, uint32_t port, uint16_t dlid)
 
 static void flood(const struct walk *walk, uint32_t at, uint32_t *left);
 
-/* A copy of the packet leaves its sender or a switch by a port. */
+/* A copy of the packet leaves its sender, or a switch, by a port. */
 static void flood_by(const struct walk *walk, uint32_t port, uint32_t *left)
 {
 	struct walk copy = *walk;
@@ -198,7 +198,7 @@ static void flood_by(const struct walk *walk, uint32_t port, uint32_t *left)
 		deliver(&copy, at);
 }
 
-/* A switch forwards by all ports of the group, except the one at which the packet arrived (IBA
+/* A switch forwards by all ports of the group except the one where the packet arrived (IBA
  * 18.2.4.3). */
 static void flood(const struct walk *walk, uint32_t at, uint32_t *left)
 {
@@ -221,8 +221,8 @@ static void flood(const struct walk *walk, uint32_t at, uint32_t *left)
 	}
 }
 
-/* Delivers a packet to the members of a multicast LID's group. In a tree, a packet crosses
- * each link once. MAX_HOPS limits the hops, since tables that were set may not form a tree. */
+/* Delivers a packet to the group of a multicast LID. In a tree, a packet crosses each link
+ * once; MAX_HOPS limits the hops because tables that were set need not form a tree. */
 static void walk_to_group(const struct walk *walk, uint32_t at)
 {
 	uint32_t left = walk->fabric->graph.port_count;
@@ -234,8 +234,8 @@ static void walk_to_group(const struct walk *walk, uint32_t at)
 		flood_by(walk, at, &left);
 }
 
-/* Delivers a packet by LID. `at` is where the packet is: the end port that sends it, or the
- * port of a switch at which it arrived. */
+/* Delivers a packet by LID. `at` is where it is: the end port that sends it, or the port of a
+ * switch at which it arrived. */
 static void walk_by_lid(struct walk *walk, uint32_t at)
 {
 	struct fabric *fabric = walk->fabric;
@@ -277,9 +277,8 @@ static void walk_by_lid(struct walk *walk, uint32_t at)
 	lose(walk, at, "went in circles", COUNT_XMIT_DISCARDS);
 }
 
-/*
- * The port at the current node by which the next entry of a path leads on; NONE: no such port.
- */
+/* The port by which the next entry of a path leaves the current node; NONE if there is no such
+ * port. */
 static uint32_t path_port(const struct walk *walk, uint32_t at, uint8_t number)
 {
 	const struct graph_node *node = node_of(walk, at);
@@ -329,8 +328,8 @@ static void walk_out(struct walk *walk, uint32_t at)
 	walk_by_lid(walk, at);
 }
 
-/* A directed response (IBA 14.2.2.3, 14.2.2.4): the hop pointer is decremented along the
- * return path. A response of the own node takes no path: the kernel leaves its pointer at 1. */
+/* A directed response (IBA 14.2.2.3, 14.2.2.4): the hop pointer is decremented along the return
+ * path. A node's response to itself takes no path: the kernel leaves its pointer at 1. */
 static void walk_back(struct walk *walk, uint32_t at)
 {
 	uint8_t *mad = walk->packet.mad;
@@ -360,11 +359,8 @@ static void walk_back(struct walk *walk, uint32_t at)
 		walk_by_lid(walk, at);
 }
 
-/*
- * A directed SMP may have a part by LID before its path (the source LID is not the permissive
- * LID) and one after it. This is the part before. The node with that LID continues on the
- * path.
- */
+/* A directed SMP may be routed by LID before its path (the source LID is not the permissive
+ * LID) and after it. This is the part before; the node with that LID continues on the path. */
 static uint32_t first_part(struct walk *walk, uint32_t at, uint16_t lid)
 {
 	uint32_t hops[MAX_HOPS];

@@ -2,8 +2,7 @@
 
 /*
  * Carries a MAD from one node to another: hop by hop on a directed route (IBA 14.2.2), or by
- * LID through the forwarding tables. Links must be up; faults (faults.h) delay and lose
- * packets.
+ * LID through the forwarding tables. Links must be up; faults (faults.h) delay or lose packets.
  */
 #ifndef FABRIC_WIRE_H
 #define FABRIC_WIRE_H
@@ -11,14 +10,15 @@
 #include "fabric.h"
 #include "wire_packet.h"
 
-/* Sends a copy of the packet. It arrives later (fabric->arrived): once, several times or
- * never. */
+/*
+ * Sends a copy of the packet. It arrives later (fabric->arrived), once, several times or never.
+ */
 void wire_send(struct fabric *fabric, const struct packet *packet);
 
-/* Sends a response, which has replaced the request's MAD, to the requester. */
+/* Sends the requester a response, which has replaced the request's MAD. */
 void wire_reply(struct fabric *fabric, uint32_t port, const struct packet *request);
 
-/* Drops a packet: writes the reason to the trace, and calls fabric->lost. */
+/* Drops a packet: traces the reason and calls fabric->lost. */
 void packet_end(struct fabric *fabric, const struct packet *packet, uint32_t port,
 		const char *why);
 

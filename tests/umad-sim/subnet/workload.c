@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Processors that handle one request after the other, and their statistics. */
+/* Processors, which handle one request after the other, and their statistics. */
 #include <stdlib.h>
 
 #include "printable.h"
@@ -29,7 +29,7 @@ void workload_free(struct workload *workload)
 	free(workload);
 }
 
-/* How many requests are not completed, including the one that is processed. */
+/* How many requests are not completed, including the one being processed. */
 static uint64_t present(const struct processor *processor, uint64_t now, uint64_t service)
 {
 	if (!service || processor->busy_until <= now)
@@ -122,7 +122,7 @@ void workload_print(const struct fabric *fabric, FILE *out)
 		add(&line, workload, fabric->now);
 		add(&total, workload, fabric->now);
 		snprintf(name, sizeof(name), "%s", hardware(fabric, node)->name);
-		make_printable(name); /* it stays in one column */
+		make_printable(name); /* keeps it in one column */
 		fprintf(out, "%s\t0x%016llx", name,
 			(unsigned long long)hardware(fabric, node)->guid);
 		print_line(&line, out);
