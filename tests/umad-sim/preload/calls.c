@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Replacements for the C library's calls on descriptors, and those that open files, under all
- * names that the C library has: with 64-bit offsets, for _FORTIFY_SOURCE, and of older
- * versions. The calls with 64-bit time on 32-bit machines are in calls_time64.c.
+ * Replaces the C library's calls on descriptors and those that open files, under all their
+ * names: with 64-bit offsets, for _FORTIFY_SOURCE, and of older versions. For the calls with
+ * 64-bit time on 32-bit machines see calls_time64.c.
  */
 #undef _FILE_OFFSET_BITS /* each name is a function of its own */
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "calls.h"
 
-/* Functions that the C library exports and its headers do not declare. */
+/* Functions that the C library exports but does not declare. */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int folder, const char *path, int flags);
@@ -33,8 +33,8 @@ int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout
 int close_range(unsigned int first, unsigned int last, int flags);
 void closefrom(int first);
 
-/* The files of counters are written just before a program reads them. Before IsSM is read, the
- * fabric must have received the close of an issm device. */
+/* Counter files are written just before a program reads them. Before IsSM is read, the fabric
+ * must have noticed that an issm device was closed. */
 static void refresh(void)
 {
 	struct request request = {.kind = REQUEST_REFRESH, .view = view_number()};
@@ -43,8 +43,8 @@ static void refresh(void)
 	ask_fabric(&request, &reply, NULL, NULL);
 }
 
-/* Whether a device of the machine, with a number beyond those of the first 64 umad devices, is
- * a umad or issm device. */
+/* Whether a device of the machine, numbered beyond the first 64 umad devices, is a umad or issm
+ * device. */
 static bool __attribute__((noinline)) is_in_class(unsigned int major, unsigned int minor)
 {
 	char link[64] = "/sys/dev/char/", subsystem[128];
@@ -64,7 +64,7 @@ enum target {
 	OTHER
 };
 
-/* What a path leads to, and the number of a device. */
+/* What a path leads to, and the device's number. */
 static enum target __attribute__((noinline))
 find_target(int folder, const char *path, int flags, unsigned int *major, unsigned int *minor)
 {
@@ -82,8 +82,8 @@ find_target(int folder, const char *path, int flags, unsigned int *major, unsign
 		       : OTHER;
 }
 
-/* The kernel permits nobody, not even root, to write to a file of sysfs without the permission,
- * and to make files. errno is EACCES then. */
+/* Nobody, not even root, may create a file in sysfs, or write to one without the permission.
+ * Sets errno to EACCES. */
 static bool __attribute__((noinline)) may_write(int folder, const char *path, int flags)
 {
 	struct statx status;
@@ -103,9 +103,9 @@ static bool __attribute__((noinline)) may_write(int folder, const char *path, in
 }
 
 /*
- * The same for a path that does not lead into the view by its text. The path may lead there
- * from a folder, or through a link. It must not lead to a umad or issm device of the real
- * machine: errno is ENODEV then.
+ * Likewise for a path whose text does not lead into the view: it may lead there from a folder
+ * or through a link. It must not lead to a umad or issm device of the real machine: sets errno
+ * to ENODEV.
  */
 static bool prepare_other(int folder, const char *path, int flags)
 {
@@ -127,8 +127,8 @@ static bool prepare_other(int folder, const char *path, int flags)
 	return may_write(folder, path, flags);
 }
 
-/* The first step of every open of a redirected path. False: the path leads to a device of the
- * real machine, or must not be written. */
+/* The first step of every open of a redirected path. False if it leads to a device of the real
+ * machine, or must not be written. */
 static bool prepare_open(int folder, const char *instead, int flags)
 {
 	if (!leads_into_view(instead))
@@ -138,7 +138,7 @@ static bool prepare_open(int folder, const char *instead, int flags)
 	return !leads_into_sysfs(instead) || may_write(AT_FDCWD, instead, flags);
 }
 
-/* The flags of open() for the mode of fopen(), as far as may_write() needs them. */
+/* The open() flags of an fopen() mode, as far as may_write() needs them. */
 static int flags_of(const char *mode)
 {
 	int flags = mode[0] == 'r' ? 0 : O_WRONLY | O_CREAT;
@@ -148,7 +148,7 @@ static int flags_of(const char *mode)
 	return strchr(mode, '+') ? flags | O_RDWR : flags;
 }
 
-/* Opens a device. -2: the redirected path is no device; the caller opens it. */
+/* Opens a device. -2: the redirected path is not a device, so the caller opens it. */
 static int open_device(int folder, const char *instead, int flags)
 {
 	unsigned int number;
@@ -352,7 +352,7 @@ EXPORT ssize_t write(int fd, const void *buffer, size_t count)
 TRANSFER(readv, readv, (int fd, const struct iovec *parts, int count), fd, parts, count)
 TRANSFER(writev, writev, (int fd, const struct iovec *parts, int count), fd, parts, count)
 
-/* The size that the file of a descriptor has in sysfs; 0: it is another file. */
+/* The size that a descriptor's file has in sysfs; 0 if it is not a sysfs file. */
 static off64_t __attribute__((noinline)) sysfs_bytes(int fd)
 {
 	int saved_errno = errno;
@@ -366,7 +366,7 @@ static off64_t __attribute__((noinline)) sysfs_bytes(int fd)
 }
 
 /* The position from the start of the file to which lseek() goes. The kernel finds no holes in
- * files of sysfs. */
+ * sysfs files. */
 static off64_t position_of(off64_t offset, int whence, off64_t size)
 {
 	if (whence == SEEK_END)
@@ -378,7 +378,7 @@ static off64_t position_of(off64_t offset, int whence, off64_t size)
 	return whence == SEEK_DATA ? offset : size;
 }
 
-/* A value is shorter than the size that stat() reports: cp would take the rest for a hole. */
+/* A value is shorter than the size in stat(): cp would take the rest for a hole. */
 #define SEEK(name, offset)                                                               \
 	EXPORT offset name(int fd, offset position, int whence)                          \
 	{                                                                                \
@@ -396,7 +396,7 @@ static off64_t position_of(off64_t offset, int whence, off64_t size)
 SEEK(lseek, off_t)
 SEEK(lseek64, off64_t)
 
-/* A device has no position, and knows no flag. */
+/* A device has no position and takes none of the flags. */
 static int refuse_position(off64_t position, int flags)
 {
 	if (position == -1 && !(flags & ~RWF_HIPRI))

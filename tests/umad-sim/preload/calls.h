@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Calls that the C library has under several names. They differ in names and types only. */
+/* Calls that the C library has under several names, which differ only in name and types. */
 #ifndef UMAD_SIM_CALLS_H
 #define UMAD_SIM_CALLS_H
 
@@ -10,7 +10,7 @@
 
 #include "preload.h"
 
-/* The argument of fcntl(), if it has one, fits a pointer. */
+/* fcntl()'s argument, if there is one, fits into a pointer. */
 #define FCNTL(name)                                                                    \
 	EXPORT int name(int fd, int command, ...)                                      \
 	{                                                                              \
@@ -50,7 +50,7 @@
 		return result;                                                  \
 	}
 
-/* A file of sysfs in the view, by its path or its descriptor: as the kernel shows it. */
+/* A sysfs file of the view, by path or descriptor: as the kernel shows it. */
 #define SHOW_SYSFS_FILE(status)                                                  \
 	do {                                                                     \
 		if (!is_sysfs_file((status)->st_mode, major((status)->st_dev),   \
@@ -61,8 +61,8 @@
 		(status)->st_blocks = 0;                                         \
 	} while (0)
 
-/* A device is a regular file in the view; stat() reports the character device instead. Folders
- * and links of sysfs have no size. */
+/* A device is a regular file in the view; stat() must report a character device. Folders and
+ * links in sysfs have no size. */
 #define SHOW_FILE(redirected, status)                                                    \
 	do {                                                                             \
 		unsigned int number;                                                     \
@@ -126,7 +126,7 @@
 		return result;                        \
 	}
 
-/* fstatat(): a path below a folder; an empty path is the folder's descriptor itself */
+/* fstatat(): a path below a folder; an empty path means the folder's descriptor itself */
 #define STAT_AT(name, parameters, ...)                           \
 	EXPORT int name parameters                               \
 	{                                                        \

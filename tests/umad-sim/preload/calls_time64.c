@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Calls of programs with 64-bit time on machines whose time has 32 bits by default: the C
- * library has separate names for these calls. */
+ * library has them under separate names. */
 #undef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
 #define _TIME_BITS        64

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* umad and issm devices: sockets to the fabric, with the device behaviour that sockets do not
- * have. */
+/* umad and issm devices: sockets to the fabric, made to behave like devices. */
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -14,7 +13,7 @@
 
 #include "preload.h"
 
-#define GIVEN_BACK  24 /* bytes of MAD that are given back at a timeout */
+#define GIVEN_BACK  24 /* bytes of the MAD that come back on a timeout */
 #define IOCTL_TYPE  0x1b
 #define REGISTER    0x01 /* numbers of ioctls */
 #define UNREGISTER  0x02
@@ -34,7 +33,7 @@ static size_t header_bytes(const struct device *device)
 	return atomic_load(&device->shared->pkey_layout) ? HEADER_BYTES : OLD_HEADER_BYTES;
 }
 
-/* Receives the first packet; the rest of a long message is read from its memory file. */
+/* Receives the first packet, and reads the rest of a long message from its memory file. */
 static ssize_t take(int fd, uint8_t *buffer, size_t first, size_t total)
 {
 	union passed_fd control;
@@ -66,8 +65,8 @@ static ssize_t take(int fd, uint8_t *buffer, size_t first, size_t total)
 	return done == total ? (ssize_t)total : -EIO;
 }
 
-/* read() like the kernel's user_mad.c: a message that does not fit stays queued; for a long
- * message, ENOSPC, and the header and the first segment are copied. */
+/* read() as in the kernel's user_mad.c: a message that does not fit stays queued; if it is a
+ * long one, fails with ENOSPC and copies the header and the first segment. */
 static ssize_t read_packet(const struct device *device, int fd, uint8_t *buffer, size_t count)
 {
 	uint8_t packet[HEADER_BYTES];
@@ -95,10 +94,8 @@ static ssize_t read_packet(const struct device *device, int fd, uint8_t *buffer,
 	return length < 0 ? -errno : -ENOSPC;
 }
 
-/*
- * Two threads do not read at once. A thread that has the lock does not wait, is not cancelled,
- * and runs no signal handler, which could read, too.
- */
+/* Lets one thread read at a time. A thread with the lock does not wait, is not cancelled, and
+ * runs no signal handler, which could read, too. */
 static ssize_t read_alone(struct device *device, int fd, void *buffer, size_t count)
 {
 	sigset_t all, before;
@@ -121,10 +118,8 @@ static void put_back(void *device)
 	device_put(device);
 }
 
-/*
- * Waits unless the handle is non-blocking. Returns 0 or a negative errno. When the device is
- * removed, the kernel does not wake the thread.
- */
+/* Waits unless the handle is non-blocking. Returns 0 or a negative errno. As in the kernel,
+ * removing the device does not wake the thread. */
 static int wait_for_packet(struct device *device, int fd)
 {
 	ssize_t length;
@@ -176,7 +171,7 @@ ssize_t device_read(struct device *device, int fd, void *buffer, size_t count)
 	return result < 0 ? fail((int)result) : result;
 }
 
-/* Sends a message that is too long for a packet in a memory file. */
+/* Sends a message too long for a packet, in a memory file. */
 static ssize_t send_long(int fd, const uint8_t *buffer, size_t count)
 {
 	int file = REAL(memfd_create)("umad-sim", MFD_CLOEXEC);
@@ -206,7 +201,7 @@ static ssize_t send_long(int fd, const uint8_t *buffer, size_t count)
 }
 
 /*
- * A write on a device does not block: if the socket is full, waits until the fabric has read.
+ * A write to a device does not block: if the socket is full, waits until the fabric has read.
  */
 static int send_packet(int fd, const uint8_t *buffer, size_t count)
 {
@@ -250,7 +245,7 @@ ssize_t device_write(struct device *device, int fd, const void *buffer, size_t c
 	return fail(error);
 }
 
-/* The bytes of all segments; -EINVAL if readv() refuses the segments. */
+/* The bytes of all segments; -EINVAL if readv() would refuse them. */
 static ssize_t bytes_of(const struct iovec *parts, int count)
 {
 	size_t total = 0;
@@ -266,8 +261,8 @@ static ssize_t bytes_of(const struct iovec *parts, int count)
 	return (ssize_t)total;
 }
 
-/* Like the kernel for a device that has read() and write() only: each segment is a call of its
- * own. A segment that is not transferred as a whole is the last one. */
+/* As the kernel does for a device with only read() and write(): each segment is a call of its
+ * own, and one that is not transferred in full is the last. */
 static ssize_t transfer(struct device *device, int fd, const struct iovec *parts, size_t left,
 			bool reads)
 {
@@ -314,7 +309,7 @@ ssize_t device_writev(struct device *device, int fd, const struct iovec *parts, 
 				 : fail(-EBADF);
 }
 
-/* A removed device: as the kernel does. */
+/* ioctl on a removed device, as in the kernel. */
 static int ioctl_without_device(struct shared *shared, unsigned int number)
 {
 	switch (number) {
@@ -361,7 +356,7 @@ int device_ioctl(struct device *device, unsigned long code, void *argument)
 	return error ? fail(error) : 0;
 }
 
-/* What poll() reports for a socket of a device, as a device. */
+/* Turns what poll() reports for a device's socket into what it reports for a device. */
 static void correct_events(short *events)
 {
 	if (*events & POLLHUP)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Opening umad and issm devices, and adopting those that stayed open across exec(). */
+/* Opens umad and issm devices, and adopts those that stayed open across exec(). */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 #include "preload.h"
 
-/* The kernel's O_LARGEFILE, which open() adds on 64-bit machines. The C library has 0. */
+/* The kernel's O_LARGEFILE, which open() adds on 64-bit machines, where the C library has 0. */
 #if __WORDSIZE == 32
 #define LARGE_FILE 0
 #elif defined(__aarch64__)
@@ -60,7 +60,7 @@ int device_flags(int fd, int flags)
 	return flags;
 }
 
-/* A device is a regular file in the view: shows the character device instead. */
+/* A device is a regular file in the view; shows a character device instead. */
 static void show_device(enum device_kind kind, unsigned int number, struct statx *file)
 {
 	file->stx_mode = S_IFCHR | 0600;
@@ -68,7 +68,7 @@ static void show_device(enum device_kind kind, unsigned int number, struct statx
 	file->stx_rdev_minor = kind == DEVICE_UMAD ? number : ISSM_MINOR + number;
 }
 
-/* What open() does not do with a device that exists. */
+/* Refuses what open() does not do with a device that exists. */
 static int check_flags(int flags)
 {
 	if (flags & O_DIRECTORY)
@@ -89,7 +89,7 @@ static int make_device(struct device *device, int connection, int shared_fd)
 	return error ? error : device_note(connection, device);
 }
 
-/* The descriptor of O_PATH is that of the file in the view. 0 or a negative errno. */
+/* An O_PATH descriptor is that of the file in the view. Returns 0 or a negative errno. */
 static int open_path(struct device *device, const char *path, int flags, int *fd)
 {
 	*fd = REAL(open)(path, flags);
@@ -97,20 +97,20 @@ static int open_path(struct device *device, const char *path, int flags, int *fd
 	return *fd < 0 ? -errno : device_note(*fd, device);
 }
 
-/* The fabric has sent the packet that makes an issm device ready: waits until it is here. */
+/* The fabric has sent the packet that makes an issm device ready; waits until it arrives. */
 static void wait_until_ready(int fd)
 {
 	uint8_t byte;
 	int state;
 
-	/* a thread that is cancelled would leave the descriptor open */
+	/* cancelling the thread would leak the descriptor */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	while (REAL(recv)(fd, &byte, sizeof(byte), MSG_PEEK) < 0 && errno == EINTR)
 		;
 	pthread_setcancelstate(state, NULL);
 }
 
-/* Opens a device of the fabric. 0 or a negative errno. */
+/* Opens a device of the fabric. Returns 0 or a negative errno. */
 static int connect_device(struct device *device, int flags, int *connection)
 {
 	struct request request = {
@@ -159,7 +159,7 @@ int device_open(enum device_kind kind, unsigned int number, int flags, const cha
 	return fail(error);
 }
 
-/* posix_spawn() may have closed the descriptor, or opened a file with its number. */
+/* posix_spawn() may have closed the descriptor, or reused its number. */
 static bool is_still_open(int fd, const struct device *device)
 {
 	struct statx status;
@@ -170,7 +170,7 @@ static bool is_still_open(int fd, const struct device *device)
 				      : S_ISSOCK(status.stx_mode);
 }
 
-/* The status of an inherited device. The device may have been removed. */
+/* The status of an inherited device, which may have been removed. */
 static void inherit_status(struct device *device)
 {
 	const char *folder = folder_of_devices();
@@ -187,7 +187,7 @@ static void inherit_status(struct device *device)
 		show_device(device->kind, device->number, &device->file);
 }
 
-/* Gets the memory that the fabric shares with the handle. */
+/* Maps the memory that the fabric shares with the handle. */
 static int get_shared(const struct device *device, int *shared_fd)
 {
 	struct request request = {.kind = REQUEST_SHARE, .handle = device->handle};

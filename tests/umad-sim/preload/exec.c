@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Programs that the program starts are on the fabric, too, with any environment: a script may
- * clear the environment. */
+/* Puts the programs that a program starts on the fabric, too, whatever their environment: a
+ * script may clear it. */
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,16 +13,17 @@
 
 #include "preload.h"
 
-/* An environment for a new program that takes more bytes is not on the stack. */
+/* A new environment larger than this is not on the stack. */
 #define LARGE 2048
 
-/* The fabric's variables in this program: NAME=value. And the library's path. */
+/* The fabric's variables in this program, NAME=value, and the library's path. */
 static char folder_entry[PATH_BYTES + sizeof(ENV_FOLDER)];
 static char view_entry[64];
 static char library[PATH_BYTES];
 
-/* The path of the library in a value of LD_PRELOAD, and its length; NULL: LD_PRELOAD does not
- * have the library. */
+/*
+ * Finds the library's path, and its length, in a value of LD_PRELOAD; NULL if it is not there.
+ */
 static const char *find_library(const char *preload, size_t *length)
 {
 	const size_t name = strlen(LIBRARY_NAME);
@@ -68,7 +69,7 @@ static const char *value_in(char *const environment[], const char *name)
 	return NULL;
 }
 
-/* If a variable occurs twice, the loader uses the last one, getenv() the first one. */
+/* If a variable occurs twice, the loader uses the last one but getenv() the first. */
 static bool has_once(char *const environment[], const char *name)
 {
 	unsigned int count = 0;
@@ -92,7 +93,7 @@ static bool is_readable(const char *path, size_t length)
 	return !REAL(access)(copy, R_OK);
 }
 
-/* Whether the environment has the variables of this fabric, or of a fabric inside it. */
+/* Whether the environment has the variables of this fabric, or of one nested in it. */
 static bool on_a_fabric(char *const environment[])
 {
 	const char *folder = value_in(environment, ENV_FOLDER), *path;
@@ -107,8 +108,8 @@ static bool on_a_fabric(char *const environment[])
 
 /*
  * What a program's environment needs: the fabric's variables, and the inherited devices. The
- * memory is on the caller's stack if it is small, and always in a child of vfork(), whose
- * memory is the parent's.
+ * memory is on the caller's stack if it is small, and always in a child of vfork(), which
+ * shares the parent's memory.
  */
 struct additions {
 	bool keeps;                       /* the environment has the fabric's variables */
@@ -125,7 +126,7 @@ static size_t count_of(char *const list[])
 	return count;
 }
 
-/* Returns the bytes that fill() needs; 0: the environment can stay as it is. */
+/* Returns the number of bytes that fill() needs; 0: the environment can stay as it is. */
 static size_t measure(char *const environment[], struct additions *additions)
 {
 	if (!library[0])
@@ -180,7 +181,7 @@ static char **fill(void *memory, char *const environment[], const struct additio
 	return filled;
 }
 
-/* NULL: the memory has to be on the stack. */
+/* Returns NULL if the memory must be on the stack. */
 static void *map_large(size_t bytes)
 {
 	void *memory = bytes > LARGE && owns_memory()
@@ -191,7 +192,7 @@ static void *map_large(size_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Starts a program with `call`, which has the changed environment in `changed`. */
+/* Starts a program with `call`, with the changed environment in `changed`. */
 #define ON_FABRIC(environment, changed, call)                                                \
 	({                                                                                   \
 		struct additions additions;                                                  \
@@ -243,7 +244,7 @@ EXPORT int execveat(int folder, const char *name, char *const arguments[],
 			 REAL(execveat)(folder, name, arguments, changed, flags));
 }
 
-/* Makes an array of the arguments of execl() and similar calls: `first` and those after it. */
+/* Collects the arguments of execl() and the like into an array: `first` and those after it. */
 #define GATHER(first, list, arguments)                              \
 	do {                                                        \
 		size_t count = 1;                                   \
@@ -307,7 +308,7 @@ EXPORT int posix_spawnp(pid_t *pid, const char *name, const posix_spawn_file_act
 		REAL(posix_spawnp)(pid, name, actions, attributes, arguments, changed));
 }
 
-/* For system() and popen(): the C library starts the shell with the process's environment. */
+/* For system() and popen(), whose shell gets the process's environment from the C library. */
 static void restore_environment(void)
 {
 	const char *others = getenv("LD_PRELOAD");

@@ -11,7 +11,7 @@
 
 #include "preload.h"
 
-static struct sockaddr_un address; /* without a path: there is no fabric */
+static struct sockaddr_un address; /* no path: not on a fabric */
 
 void fabric_begin_program(void)
 {
@@ -28,7 +28,7 @@ static int connect_to_fabric(void)
 	int fd;
 
 	if (!address.sun_path[0])
-		fabric_begin_program(); /* a constructor of another library is the caller */
+		fabric_begin_program(); /* called by a constructor of another library */
 	if (!address.sun_path[0])
 		return -ENODEV;
 	fd = REAL(socket)(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -37,10 +37,10 @@ static int connect_to_fabric(void)
 	if (REAL(connect)(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
 		return fd;
 	REAL(close)(fd);
-	return -ENODEV; /* the fabric has ended, and its devices with it */
+	return -ENODEV; /* the fabric has ended, and with it its devices */
 }
 
-/* interruptible: a signal handler ends the wait with -EINTR. */
+/* interruptible: fail with -EINTR when a signal handler has run. */
 static int receive_reply(int connection, bool interruptible, struct reply *reply, int *fd)
 {
 	union passed_fd control;
@@ -80,10 +80,8 @@ static void close_connection(void *fd)
 	REAL(close)(*(int *)fd);
 }
 
-/*
- * Waits for an issm device, as open() does: until a signal handler has run. If the thread is
- * cancelled, the connection is closed, and the fabric does not give it the device.
- */
+/* Waits for an issm device as open() does: until a signal handler has run. Cancelling the
+ * thread closes the connection, so that the fabric does not give it the device. */
 static int wait_for_device(int connection, struct reply *reply)
 {
 	int error, state;
@@ -114,7 +112,7 @@ int ask_fabric(struct request *request, struct reply *reply, int *connection, in
 {
 	int error, opened, state;
 
-	/* a thread that is cancelled would leave the connection open */
+	/* cancelling the thread would leak the connection */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	error = opened = connect_to_fabric();
 	if (opened >= 0)

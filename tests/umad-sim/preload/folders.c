@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Replacements for the C library's calls that read folders. A device is a regular file in the
- * view; the entry of its folder is a character device, as in the kernel's /dev.
- */
+/* Replaces the C library's calls that read folders. A device is a regular file in the view, but
+ * must be a character device in its folder's entries, as in the kernel's /dev. */
 #undef _FILE_OFFSET_BITS /* each name is a function of its own */
 #include <errno.h>
 #include <glob.h>
@@ -17,7 +15,7 @@ EXPORT DIR *opendir(const char *path)
 	return REAL(opendir)(REDIRECT(path));
 }
 
-/* The type that the kernel has for an entry. */
+/* The type of an entry as in the kernel. */
 static unsigned char type_of(DIR *folder, const char *name, unsigned char type)
 {
 	unsigned int number;
@@ -59,7 +57,7 @@ READDIR_R(readdir64_r, struct dirent64)
 
 /* The C library's scandir() does not call readdir(). */
 #define SCANDIR(name, entry_type, read_entry)                                          \
-	/* Adds a copy of an entry; false without memory. */                           \
+	/* Adds a copy of an entry; false on OOM. */                                   \
 	static bool name##_add(entry_type ***list, int count, const entry_type *entry) \
 	{                                                                              \
 		entry_type **longer = *list;                                           \
@@ -75,7 +73,7 @@ READDIR_R(readdir64_r, struct dirent64)
 			memcpy(longer[count], entry, entry->d_reclen);                 \
 		return longer[count] != NULL;                                          \
 	}                                                                              \
-	/* Returns how many entries there are; *error is set. */                       \
+	/* Returns the number of entries; sets *error. */                              \
 	static int name##_read(DIR *folder, entry_type ***list,                        \
 			       int (*filter)(const entry_type *), int *error)          \
 	{                                                                              \
@@ -132,7 +130,7 @@ READDIR_R(readdir64_r, struct dirent64)
 SCANDIR(scandir, struct dirent, readdir)
 SCANDIR(scandir64, struct dirent64, readdir64)
 
-/* glob() calls internal functions of the C library, unless it is given others. */
+/* glob() calls internal functions of the C library unless it is given others. */
 
 static void *glob_open(const char *path)
 {

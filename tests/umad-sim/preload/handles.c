@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Which descriptors are devices. A device exists as long as a descriptor, or a thread that
- * uses it, refers to it. The table belongs to one process: a child of vfork() shares the
- * memory, but a descriptor that it closes stays open in the parent.
+ * Which descriptors are devices. A device lives as long as a descriptor, or a thread that uses
+ * it, refers to it. The table belongs to one process: a child of vfork() shares the memory, but
+ * a descriptor that it closes stays open in the parent.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,22 +16,20 @@
 
 #define MOST_FDS        65536
 #define DEVICES_AT_ONCE 16
-#define ENTRY_BYTES     80 /* of device_list(): five numbers and signs */
+#define ENTRY_BYTES     80 /* of device_list(): five numbers and separators */
 
 static _Atomic(struct device *) devices[MOST_FDS];
 static atomic_int end; /* no device is at this descriptor or above */
 static atomic_int owner;
 
-/*
- * The kernel clears the value in a child with its own memory, but not in a child of vfork().
- */
+/* The kernel zeroes this in a child with its own memory, but not in a child of vfork(). */
 static atomic_int *inherited;
 
-/* Released devices. Their memory is never freed: device_get() may still read it. */
+/* Released devices. Never freed, because device_get() may still read them. */
 static struct device *unused;
 static pthread_mutex_t unused_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A thread that has the lock runs no signal handler, which could need the lock, too. */
+/* A thread with the lock runs no signal handler, which could need the lock, too. */
 static void lock_unused(sigset_t *before)
 {
 	sigset_t all;
@@ -47,7 +45,7 @@ static void unlock_unused(const sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* Makes more devices, without malloc(): a signal handler may open a device. */
+/* Allocates more devices without malloc(), because a signal handler may open one. */
 static void make_devices(void)
 {
 	struct device *more =
@@ -103,7 +101,7 @@ struct device *device_get_any(int fd)
 		if (references > 0 && atomic_load(&devices[fd]) == device)
 			return device;
 		if (references > 0)
-			device_put(device); /* closed by another thread since */
+			device_put(device); /* meanwhile closed by another thread */
 	}
 }
 
@@ -132,7 +130,7 @@ void device_put(struct device *device)
 	unlock_unused(&before);
 }
 
-/* Passes the reference to the table. */
+/* Hands the reference over to the table. */
 static void enter(int fd, struct device *device)
 {
 	struct device *before = atomic_exchange(&devices[fd], device);
@@ -248,8 +246,8 @@ static void watch_children(void)
 		inherited = page;
 }
 
-/* A child of fork() has its own table, and only the thread that forked: only descriptors refer
- * to devices. */
+/* A child of fork() has its own table and only the thread that forked, so only descriptors
+ * refer to devices. */
 void device_begin_process(void)
 {
 	int most = atomic_load(&end);

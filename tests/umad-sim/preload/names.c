@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Replacements for the C library's calls that look at files without opening them, under all
- * names that the C library has (see calls.c).
- */
+/* Replaces the C library's calls that look at files without opening them, under all their names
+ * (see calls.c). */
 #undef _FILE_OFFSET_BITS /* each name is a function of its own */
 #include <stdlib.h>
 #include <sys/sysmacros.h>
@@ -12,7 +10,7 @@
 
 #include "calls.h"
 
-/* Functions that the C library exports and its headers do not declare. */
+/* Functions that the C library exports but does not declare. */
 ssize_t __readlink_chk(const char *path, char *buffer, size_t count, size_t size);
 ssize_t __readlinkat_chk(int folder, const char *path, char *buffer, size_t count, size_t size);
 char *__realpath_chk(const char *path, char *resolved, size_t size);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Netlink sockets of the families that report devices. A socket for uevents is replaced by a
- * socket to the fabric, which sends the uevents of the program's devices; the calls on it
- * behave like those on a netlink socket. RDMA netlink would access the real kernel and make it
- * load modules: that family fails as on a kernel without RDMA. All other sockets are not
- * changed.
+ * Netlink sockets of the families that report devices. A socket for uevents is replaced with
+ * one to the fabric, which sends the uevents of the program's devices and behaves like a
+ * netlink socket. RDMA netlink would reach the real kernel and make it load modules, so that
+ * family fails as on a kernel without RDMA. All other sockets are left alone.
  */
 #undef _FILE_OFFSET_BITS /* each name is a function of its own */
 #undef _TIME_BITS
@@ -18,9 +17,9 @@
 
 #include "preload.h"
 
-#define GROUP_KERNEL 1 /* of uevents: the group of the kernel; udev uses another group */
+#define GROUP_KERNEL 1 /* of uevents: the kernel's group; udev uses another */
 
-/* Functions that the C library exports and its headers do not declare. */
+/* Functions that the C library exports but does not declare. */
 ssize_t __recv_chk(int fd, void *buffer, size_t count, size_t size, int flags);
 ssize_t __recvfrom_chk(int fd, void *restrict buffer, size_t count, size_t size, int flags,
 		       struct sockaddr *restrict from, socklen_t *restrict length);
@@ -69,7 +68,7 @@ EXPORT int socket(int domain, int type, int protocol)
 	return REAL(socket)(domain, type, protocol);
 }
 
-/* Only a device for uevents is a socket. */
+/* Of the devices, only one for uevents is a socket. */
 static int refuse(struct device *device)
 {
 	device_put(device);
@@ -128,7 +127,7 @@ EXPORT int getsockname(int fd, struct sockaddr *restrict address, socklen_t *res
 	return 0;
 }
 
-/* 1: done, with the result; 0: the C library has to set the option. */
+/* 1: done, with the result; 0: left to the C library. */
 static int set_option(int fd, int level, int option, const void *value, socklen_t length,
 		      int *result)
 {
@@ -163,8 +162,8 @@ EXPORT int setsockopt(int fd, int level, int option, const void *value, socklen_
 		       : REAL(setsockopt)(fd, level, option, value, length);
 }
 
-/* As from the kernel. If the fabric reports that uevents were lost, the call fails once. The
- * end of the fabric is an error, too. */
+/* Receives as from the kernel. Fails once if the fabric reports lost uevents, and when the
+ * fabric has ended. */
 ssize_t uevents_receive_message(int fd, struct msghdr *message, int flags)
 {
 	void *address = message->msg_name;

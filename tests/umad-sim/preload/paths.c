@@ -14,7 +14,7 @@
 
 #define DEVICES "/dev/infiniband"
 
-/* The space in which a path to the working directory is looked for first. */
+/* Room for the path of the working directory at the first attempt. */
 #define SHORT_PATH 256
 
 static const char *const prefixes[] = {
@@ -23,8 +23,8 @@ static const char *const prefixes[] = {
 	"/sys/devices/umad-sim",
 };
 
-/* A sanitizer replaces the C library's calls. It reports a race if two threads use the same
- * descriptor. With PAST_SANITIZERS, the C library's calls are used directly. */
+/* A sanitizer replaces the C library's calls, and reports a race if two threads use the same
+ * descriptor. PAST_SANITIZERS calls the C library directly. */
 #ifdef PAST_SANITIZERS
 #define REAL_CALLS dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD)
 #else
@@ -46,7 +46,8 @@ uintptr_t find_real_function(struct real_function *real)
 /* The linker defines these at both ends of the section. */
 extern struct real_function __start_real_functions[], __stop_real_functions[];
 
-/* Releases of the C library have not all of the functions: no program calls the others. */
+/* Not every release of the C library has all these functions; no program calls those that are
+ * missing. */
 void find_real_functions(void)
 {
 	for (struct real_function *real = __start_real_functions; real != __stop_real_functions;
@@ -56,10 +57,8 @@ void find_real_functions(void)
 	dlerror();
 }
 
-/*
- * Saved at the first use: a program that empties its environment stays on the fabric.
- * Constructors of other libraries may call this before the constructor of this library runs.
- */
+/* Saved at the first use, so that a program that empties its environment stays on the fabric.
+ * Constructors of other libraries may call this before this library's constructor runs. */
 static char folder_text[PATH_BYTES];
 static unsigned int view;
 static char view_folder[PATH_BYTES];
@@ -134,8 +133,8 @@ static bool is_dot_dot(const char *name, size_t length)
 	return length == 2 && name[0] == '.' && name[1] == '.';
 }
 
-/* What follows the ".." that leads out of the folder in which the path begins. NULL: the path
- * stays inside. */
+/* What follows the ".." that leaves the folder in which the path begins; NULL if the path stays
+ * inside. */
 static const char *way_out(const char *path)
 {
 	size_t length;
@@ -166,8 +165,8 @@ enum way {
 
 /*
  * Finds out where an absolute path leads. If it leads below a prefix by "//", "/." or "/..",
- * replaces this part in place by the prefix; the rest of the path stays as it is. If it leads
- * out of the prefix again, the detour is removed.
+ * replaces that part in place with the prefix and keeps the rest. If it leads out of the prefix
+ * again, removes the detour.
  */
 static enum way tidy(char *path)
 {
@@ -203,13 +202,13 @@ static enum way tidy(char *path)
 	}
 }
 
-/* Whether a path that begins in the working directory may name a device. */
+/* Whether a path relative to the working directory may name a device. */
 static bool may_name_device(const char *path)
 {
 	return strstr(path, "infiniband") || strstr(path, "umad") || strstr(path, "issm");
 }
 
-/* The bytes of the path to the working directory; more if it is long. */
+/* The length of the working directory's path; more if it is long. */
 static size_t folder_bytes(void)
 {
 	char folder[SHORT_PATH];
@@ -220,7 +219,7 @@ static size_t folder_bytes(void)
 	return bytes;
 }
 
-/* Makes a path that begins in the working directory absolute. False: it is too long. */
+/* Makes a path relative to the working directory absolute. False if it gets too long. */
 static bool join(const char *path, char *joined, size_t size)
 {
 	int saved_errno = errno;
@@ -239,7 +238,7 @@ static bool join(const char *path, char *joined, size_t size)
 	return true;
 }
 
-/* A folder's numbers; false: there is no such folder. */
+/* A folder's numbers; false if there is no such folder. */
 static bool __attribute__((noinline))
 identify(int folder, const char *path, unsigned int *major, unsigned int *minor,
 	 uint64_t *inode)
@@ -310,7 +309,7 @@ size_t redirect_bytes(int folder, const char *path)
 	return strlen(view_folder) + bytes + 1;
 }
 
-/* Where a path leads. *from: the path as tidy() writes it, in the buffer, or the path itself
+/* Where a path leads. *from: the path as tidy() rewrites it, in the buffer, or the path itself
  * if it needs no change. */
 static enum way follow(int folder, const char *path, char *buffer, size_t size,
 		       const char **from)
@@ -344,8 +343,8 @@ const char *redirect_path_at(int folder, const char *path, char *buffer, size_t 
 		return buffer;
 	start = strlen(view_folder);
 	if (start + strlen(inside) >= (size < PATH_BYTES ? size : PATH_BYTES)) {
-		buffer[0] = '\0'; /* a path that does not exist, instead of the real machine's
-				   * path */
+		buffer[0] =
+			'\0'; /* a path that does not exist, rather than the real machine's */
 		return buffer;
 	}
 	memmove(buffer + start, inside, strlen(inside) + 1);
@@ -353,7 +352,7 @@ const char *redirect_path_at(int folder, const char *path, char *buffer, size_t 
 	return buffer;
 }
 
-/* The part of a path below the view's folder; NULL if the path does not lead into the view. */
+/* The part of a path below the view's folder; NULL if it does not lead into the view. */
 static const char *after_view(const char *path)
 {
 	size_t length;

@@ -2,9 +2,8 @@
 
 /*
  * The library that umad-sim preloads into programs. It replaces calls of the C library: paths
- * below /sys/class/infiniband* and /dev/infiniband lead into the program's view, and a umad
- * device that is opened is a socket to the fabric. All other calls go to the C library
- * unchanged.
+ * below /sys/class/infiniband* and /dev/infiniband lead into the program's view, and an open
+ * umad device is a socket to the fabric. Everything else goes to the C library unchanged.
  */
 #ifndef UMAD_SIM_PRELOAD_H
 #define UMAD_SIM_PRELOAD_H
@@ -25,10 +24,9 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /*
- * The calls that a program enters run on the program's stack: a thread may have
- * PTHREAD_STACK_MIN bytes, and a signal handler little more than MINSIGSTKSZ. So they have no
- * large arrays, and find no symbols. Those that signal-safety(7) lists take no memory from
- * malloc().
+ * The replaced calls run on the program's stack: a thread may have PTHREAD_STACK_MIN bytes, a
+ * signal handler little more than MINSIGSTKSZ. So they have no large arrays and look up no
+ * symbols. Those that signal-safety(7) lists do not call malloc().
  */
 
 /* A function of the C library. */
@@ -37,11 +35,11 @@ struct real_function {
 	_Atomic(uintptr_t) function; /* NULL: not found yet */
 };
 
-/* Finds all functions that REAL() names: at the start, since dlsym() needs stack, and deletes
- * the message of dlerror(). */
+/* Finds all functions that REAL() names, at the start because dlsym() needs stack, and clears
+ * dlerror()'s message. */
 void find_real_functions(void);
 
-/* Finds one: for a call before the start. Without such a function, the program is aborted. */
+/* Finds one, for a call before the start. Aborts the program if there is no such function. */
 uintptr_t find_real_function(struct real_function *real);
 
 #define REAL(name)                                                                     \
@@ -59,9 +57,9 @@ uintptr_t find_real_function(struct real_function *real);
 #define PATH_BYTES 4096
 
 /*
- * The path to use instead: `path` itself, or a path on the caller's stack that leads into the
- * view. A relative path below an open folder is not changed, unless it is the name of a device.
- * `path` is evaluated once.
+ * The path to use instead: `path` itself, or one on the caller's stack that leads into the
+ * view. A relative path below an open folder stays as it is, unless it names a device.
+ * Evaluates `path` once.
  */
 #define REDIRECT_AT(folder, path)                                                         \
 	({                                                                                \
@@ -72,26 +70,27 @@ uintptr_t find_real_function(struct real_function *real);
 	})
 #define REDIRECT(path) REDIRECT_AT(AT_FDCWD, path)
 
-/* The size of the buffer for redirect_path_at(). 0: the path is not changed. */
+/* The size of the buffer for redirect_path_at(); 0 if the path stays as it is. */
 size_t redirect_bytes(int folder, const char *path);
 const char *redirect_path_at(int folder, const char *path, char *buffer, size_t size);
 
-/* Whether a path is empty, or NULL: then the call is for the descriptor. */
+/* Whether a path is empty or NULL, so that the call is for the descriptor. */
 bool is_empty(const char *path);
 
 bool leads_into_view(const char *redirected);
 
-/* Whether a path that leads into the view is one of sysfs, and not of /dev. */
+/* Whether a path into the view is one of sysfs, not of /dev. */
 bool leads_into_sysfs(const char *redirected);
 
-/* Whether a file with this mode, on the device of these numbers, is a file of sysfs in the
- * view. */
+/*
+ * Whether a file with this mode, on the device with these numbers, is a sysfs file of the view.
+ */
 bool is_sysfs_file(unsigned int mode, unsigned int major, unsigned int minor);
 
-/* Writes a number in decimal digits. Returns its end, where a NUL is. */
+/* Appends a decimal number and a NUL. Returns the address of the NUL. */
 char *append_number(char *text, unsigned long long number);
 
-/* Converts a path in the view to the path that the program would use, in place. */
+/* Converts a path in the view, in place, to the path that the program would use. */
 void restore_path(char *path);
 
 /* Whether a redirected path, or a name in the folder of devices, is a character device of the
@@ -105,8 +104,8 @@ enum device_kind {
 enum device_kind device_of_path(const char *redirected, unsigned int *number);
 enum device_kind device_of_name(const char *name, unsigned int *number);
 
-/* The path of the view's /dev/infiniband; NULL: the program was not started by umad-sim. And
- * whether it is the folder of a descriptor. */
+/* The path of the view's /dev/infiniband, or NULL if umad-sim did not start the program; and
+ * whether a descriptor refers to it. */
 const char *folder_of_devices(void);
 bool is_folder_of_devices(int fd);
 
@@ -116,13 +115,13 @@ unsigned int view_number(void);
 /* --- fabric.c: requests to the fabric -------------------------------------------- */
 
 /*
- * Sends a request and waits for its reply. `connection` gets the connection; if it is NULL,
- * the connection is closed. `fd` gets the descriptor that comes with the reply. 0 or a
- * negative errno, which may be the reply's.
+ * Sends a request and waits for its reply. Stores the connection in `connection`, or closes it
+ * if that is NULL. Stores the descriptor that comes with the reply in `fd`. Returns 0 or a
+ * negative errno, possibly the reply's.
  */
 int ask_fabric(struct request *request, struct reply *reply, int *connection, int *fd);
 
-/* Before the first request: makes the address of the fabric's socket. */
+/* Must be called before the first request: sets the address of the fabric's socket. */
 void fabric_begin_program(void);
 
 /* --- handles.c: which descriptors are devices ----------------------------------- */
@@ -133,9 +132,9 @@ void fabric_begin_program(void);
 struct device {
 	enum device_kind kind;
 	atomic_int references;
-	unsigned int number;     /* N of umadN, issmN */
-	int flags;               /* those of open() that F_SETFL does not change. O_PATH: the
-				  * descriptor only names the device */
+	unsigned int number; /* N of umadN, issmN */
+	int flags; /* those of open() that F_SETFL does not change. O_PATH: the descriptor only
+		      names the device */
 	struct statx file;       /* the status of the device file */
 	uint64_t handle;         /* the fabric's number for the device; uevents: the socket's
 				  * port ID */
@@ -144,12 +143,14 @@ struct device {
 	struct device *next;     /* in the list of unused ones */
 };
 
-/* Makes a device to which only the caller refers; NULL without memory. */
+/* Creates a device to which only the caller refers; NULL on OOM. */
 struct device *device_new(enum device_kind kind);
 
-/* The device of a descriptor, with a reference for device_put(); NULL: not a device of the
- * fabric. device_get() does not return one that was opened with O_PATH: the kernel refuses to
- * read or write it. */
+/*
+ * Returns the device of a descriptor, with a reference for device_put(), or NULL if it is not a
+ * device of the fabric. device_get() ignores O_PATH descriptors: the kernel refuses to read or
+ * write them.
+ */
 struct device *device_get(int fd);
 struct device *device_get_any(int fd);
 void device_put(struct device *device);
@@ -159,20 +160,21 @@ void device_close(int fd);
 void device_close_range(unsigned int first, unsigned int last);
 void device_share(int fd, int copy); /* a descriptor was duplicated */
 
-/* Writes the devices that a new program inherits, as text, as far as they fit. Returns the size
- * of the whole text with its end; 0: there are none. */
+/* Writes the devices that a new program inherits as text, as many as fit. Returns the size of
+ * the whole text with its NUL; 0 if there are none. */
 size_t device_list(char *text, size_t size);
 
-/* Whether the process has its memory for itself: not a child of vfork(). */
+/* Whether the process has memory of its own, unlike a child of vfork(). */
 bool owns_memory(void);
 
-/* Makes this process the owner of the table: at the start of a program, and in a child of
- * fork(). */
+/*
+ * Makes this process the owner of the table: when a program starts, and in a child of fork().
+ */
 void device_begin_process(void);
 
 /* --- exec.c: programs that the program starts ----------------------------------- */
 
-/* Stores the variables of the environment that name the fabric. */
+/* Saves the environment variables that name the fabric. */
 void exec_begin_program(void);
 
 /* --- device.c: calls on devices ------------------------------------------------- */
@@ -180,8 +182,8 @@ void exec_begin_program(void);
 /* Opens the device of a path in the view. */
 int device_open(enum device_kind kind, unsigned int number, int flags, const char *path);
 
-/* Adopts a descriptor that stayed open across exec(). 0 or a negative errno. `like` has the
- * kind, number, flags and handle. */
+/* Adopts a descriptor that stayed open across exec(). `like` has the kind, number, flags and
+ * handle. Returns 0 or a negative errno. */
 int device_inherit(int fd, const struct device *like);
 ssize_t device_read(struct device *device, int fd, void *buffer, size_t count);
 ssize_t device_write(struct device *device, int fd, const void *buffer, size_t count);
@@ -189,11 +191,11 @@ ssize_t device_readv(struct device *device, int fd, const struct iovec *parts, i
 ssize_t device_writev(struct device *device, int fd, const struct iovec *parts, int count);
 int device_ioctl(struct device *device, unsigned long code, void *argument);
 
-/* What F_GETFL returns, if it returns `flags` for the socket. */
+/* What F_GETFL returns for a device whose socket has these flags. */
 int device_flags(int fd, int flags);
 
-/* Corrects the events that poll() returned: a removed device has an error, no data, and no
- * device has what only sockets have. Returns how many entries have no event any more. */
+/* Corrects the events that poll() returned: a removed device has an error and no data, and no
+ * device has what only sockets have. Returns how many entries have no event left. */
 int device_correct_poll(struct pollfd *fds, nfds_t count);
 
 /* --- netlink.c: sockets for uevents ----------------------------------------------- */

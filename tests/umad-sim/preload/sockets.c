@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Calls on sockets that only refuse a umad or issm device: it is a socket to the fabric, but
- * for the program it is a character device. netlink.c has the calls that a socket for uevents
- * needs.
- */
+/* Socket calls that just refuse a umad or issm device, which is a socket to the fabric but a
+ * character device to the program. netlink.c has the calls that a socket for uevents needs. */
 #undef _FILE_OFFSET_BITS /* each name is a function of its own */
 #undef _TIME_BITS
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What is done when a program of the fabric starts, and when it forks. */
+/* What happens when a program on the fabric starts, and when it forks. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #include "ready.h"
 
 /*
- * Removes a variable from the environment. Does not call unsetenv(): a shell may have its own,
- * which does not work so early; the shell's children would then get variables that are for the
- * shell only.
+ * Removes a variable from the environment. Does not call unsetenv(), because a shell may have
+ * its own, which does not work this early; the shell's children would then get variables meant
+ * for the shell only.
  */
 static void take_out(const char *name)
 {
@@ -27,7 +27,7 @@ static void take_out(const char *name)
 		*kept = NULL;
 }
 
-/* Tells umad-sim, which waits for it, that the library is loaded. */
+/* Tells umad-sim, which is waiting, that the library is loaded. */
 static void say_ready(void)
 {
 	int fd = ready_descriptor(getenv(ENV_READY));
@@ -39,7 +39,7 @@ static void say_ready(void)
 	REAL(close)(fd);
 }
 
-/* The devices that the program before exec() left open. */
+/* Adopts the devices that the program before exec() left open. */
 static void inherit_devices(void)
 {
 	const char *text = getenv(ENV_HANDLES);
