@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The checks of write(). The preloaded library makes them to return errors at once; the fabric
- * makes them again because it does not trust the programs. */
+/* The checks of write(). The preloaded library makes them to return errors at once, the fabric
+ * makes them again because it does not trust programs. */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 #define HOP_COUNT      7
 #define DR_SLID        32
 #define INITIAL_PATH   128
-#define MOST_HOPS      64 /* a path has fewer */
+#define MOST_HOPS      64 /* paths are shorter */
 
 /* Offset of a class's data, as far as write() needs it (kernel: ib_get_mad_data_offset()). */
 static uint64_t data_offset(uint8_t class)
@@ -36,9 +36,9 @@ static uint64_t data_offset(uint8_t class)
 }
 
 /*
- * The kernel's SMI sends a directed request only if its path begins with the port, and if its
- * hop pointer is at the beginning of the path, or at its end (IBA 14.2.2.2). The kernel fills a
- * short SMP up with zeros.
+ * The kernel's SMI sends a directed request only if its path begins with the port and its hop
+ * pointer is at the beginning or the end of the path (IBA 14.2.2.2). The kernel pads a short
+ * SMP with zeros.
  */
 static bool smi_sends(uint32_t port, const uint8_t *mad, uint64_t length)
 {

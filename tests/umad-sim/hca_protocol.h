@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 
 /*
- * The messages between umad-sim and the kernel module sim_hca (tests/kernel/hca). Each open
- * file of /dev/sim_hca is one HCA. A read() returns whole messages, as many as fit. A write()
- * has whole messages. Numbers are in host order; packets and MADs are in network order.
+ * Messages between umad-sim and the kernel module sim_hca (tests/kernel/hca). Each open file of
+ * /dev/sim_hca is one HCA. A read() returns as many whole messages as fit; a write() must
+ * consist of whole messages. Numbers are in host order, packets and MADs in network order.
  *
- * A packet is a frame of the link without its CRCs: LRH, GRH if the LRH says so, BTH, DETH, and
- * a MAD of 256 bytes. Of a packet from the kernel, the SLID has only the path bits.
+ * A packet is a link frame without its CRCs: LRH, GRH if the LRH says so, BTH, DETH, and a MAD
+ * of 256 bytes. In packets from the kernel, the SLID has only the path bits.
  */
 #ifndef HCA_PROTOCOL_H
 #define HCA_PROTOCOL_H
@@ -21,10 +21,10 @@
 #define SIM_HCA_VERSION 1
 
 enum sim_hca_kind {
-	SIM_HCA_CREATE = 1, /* to the kernel, once, the first one: struct sim_hca_create */
-	SIM_HCA_CREATED, /* from the kernel: `id` is 0 or an errno. After an errno there is no
-			  * device */
-	SIM_HCA_PACKET,  /* in both directions: a packet that leaves or reaches a port */
+	SIM_HCA_CREATE =
+		1,       /* to the kernel, once, as the first message: struct sim_hca_create */
+	SIM_HCA_CREATED, /* from the kernel: `id` is 0, or an errno if there is no device */
+	SIM_HCA_PACKET,  /* both directions: a packet that leaves or reaches a port */
 	SIM_HCA_COMMAND, /* from the kernel, for the adapter: struct sim_hca_command */
 	SIM_HCA_REPLY,   /* to the kernel: struct sim_hca_reply; `id` is the command's */
 	SIM_HCA_EVENT,   /* to the kernel: `id` is an enum sim_hca_event */

@@ -7,12 +7,11 @@
 
 #include <stdbool.h>
 
-/* Replaces each byte of a control character by '?': those of ASCII, and U+0080 to U+009F in
- * UTF-8.
- */
+/* Replaces each byte of a control character with '?': those of ASCII, and U+0080 to U+009F in
+ * UTF-8. */
 static inline void make_printable(char *text)
 {
-	bool second = false; /* the byte is the second one of a control character */
+	bool second = false; /* second byte of a control character */
 
 	for (; *text; text++) {
 		unsigned char byte = (unsigned char)text[0];

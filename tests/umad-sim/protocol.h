@@ -2,9 +2,9 @@
 
 /*
  * The protocol between programs and the fabric. A umad or issm handle is a SOCK_SEQPACKET
- * connection to the fabric's socket. It begins with a request and its reply; after that, each
- * packet carries the data of one write() or read() on the device. Any other request uses a
- * connection of its own.
+ * connection to the fabric's socket. It begins with a request and its reply; then each packet
+ * carries the data of one write() or read() on the device. All other requests use a connection
+ * each.
  *
  * A message longer than LONGEST_PACKET is sent as a packet with its beginning (header and one
  * MAD) and the descriptor of a memory file with the whole message.
@@ -32,12 +32,12 @@
 	"UMAD_SIM_READY" /* the socket on which the library reports that it is loaded \
 			    (ready.h) */
 
-/* The open devices that a program passes on at exec():
+/* The open devices that a program hands over at exec():
  * "descriptor:kind:number:flags:handle,...". */
 #define ENV_HANDLES "UMAD_SIM_HANDLES"
 
-/* In the mode of a file of sysfs in the view: marks it for the library, which shows the size
- * and the mode that the kernel shows. */
+/* Marks a sysfs file of the view, in its mode, for the library, which shows the kernel's size
+ * and mode instead. */
 #define SYSFS_FILE       01000 /* S_ISVTX, which has no effect on files */
 #define SYSFS_FILE_BYTES 4096
 
@@ -50,7 +50,7 @@
 #define SINGLE_MAD_BYTES  256
 #define AGENTS_PER_HANDLE 32
 
-/* Space for one descriptor that is sent with a packet (unix(7), SCM_RIGHTS). */
+/* Space for a descriptor sent with a packet (unix(7), SCM_RIGHTS). */
 union passed_fd {
 	struct cmsghdr header;
 	char bytes[CMSG_SPACE(sizeof(int))];
@@ -60,17 +60,17 @@ enum request_kind {
 	REQUEST_ATTACH = 1, /* text: nodes; reply: the view's number */
 	REQUEST_OPEN_UMAD,  /* view, number; the connection becomes the handle */
 	REQUEST_OPEN_ISSM,  /* a packet follows the reply, so that poll() reports the device as
-			     * ready */
+			       ready */
 	REQUEST_SHARE,      /* handle; the reply has the descriptor of struct shared */
 	REQUEST_IOCTL,      /* handle, code, argument */
 	REQUEST_REFRESH,    /* view; sent before a program reads the files of counters */
-	REQUEST_COMMAND,    /* text: a rule (fault_rules.h) or a query; reply: text, or a
-			     * descriptor of a file with the text */
+	REQUEST_COMMAND,    /* text: a rule (fault_rules.h) or a query; reply: text, or the
+			       descriptor of a file with it */
 	REQUEST_OWN,        /* the fabric ends when this connection does */
 	REQUEST_UEVENTS, /* view; the connection becomes a socket for the uevents of the view's
-			  * devices: one packet each, and a packet of UEVENTS_LOST bytes if
-			  * some were lost. The program sends a byte to join or leave the
-			  * kernel's group */
+			    devices: one packet each, and a packet of UEVENTS_LOST bytes if some
+			    were lost. The program sends a byte to join or leave the kernel's
+			    group */
 	REQUEST_BEGIN    /* the program begins, and with it the times of rules with "after" */
 };
 
@@ -83,7 +83,7 @@ struct request {
 	uint32_t code;     /* ioctl */
 	uint64_t handle;
 	uint8_t argument[ARGUMENT_BYTES];
-	char text[]; /* the rest of the packet, not terminated */
+	char text[]; /* the rest of the packet, not NUL-terminated */
 };
 
 struct reply {
@@ -98,7 +98,7 @@ struct reply {
 #define BUCKETS     8192
 #define BUCKET_KEYS 8
 
-/* State that write() needs to fail at once, as in the kernel. The fabric shares it with the
+/* State that write() needs to fail at once, as in the kernel; shared between the fabric and the
  * processes that hold the handle. */
 struct shared {
 	_Atomic uint32_t gone;        /* the device was removed */
@@ -137,9 +137,9 @@ static inline _Atomic uint64_t *transaction_bucket(struct shared *shared, uint64
 }
 
 /*
- * Enters a transaction. False: it is entered already. The transaction goes into the bucket with
- * fewer entries. If both are full, which happens with tens of thousands of transactions, it is
- * not entered, so that a second one with the same ID is not refused.
+ * Enters a transaction; false if it is already there. Uses the bucket with fewer entries. If
+ * both are full, which takes tens of thousands of transactions, does not enter it: a second one
+ * with the same TID is then not refused.
  */
 static inline bool transaction_enter(struct shared *shared, uint64_t key)
 {
@@ -184,15 +184,13 @@ static inline void transaction_leave(struct shared *shared, uint64_t key)
 
 /*
  * The checks of write() on a umad device, in the order of the kernel's user_mad.c. The packet
- * has `count` bytes, of which the first HEADER_BYTES + SINGLE_MAD_BYTES are read. 0 or a
- * negative errno.
+ * has `count` bytes, of which the first HEADER_BYTES + SINGLE_MAD_BYTES are read. Returns 0 or
+ * a negative errno.
  */
 int check_write(const struct shared *shared, const uint8_t *packet, uint64_t count);
 
-/*
- * The key of a packet's transaction, which the kernel refuses while it is in flight; 0: it does
- * not, because this is no request, or the program does RMPP itself.
- */
+/* The key of a packet's transaction, a duplicate of which the kernel refuses while it is in
+ * flight; 0 if it would not: the packet is no request, or the program does RMPP itself. */
 uint64_t transaction_of(const struct shared *shared, const uint8_t *packet);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * How a preloaded library tells launcher/child.c that it is loaded: a byte to a socket. A
- * variable of the environment has "descriptor:inode" of the socket. A program without the
- * library passes on the variable and the descriptor to all its children, or has another file
- * with the number of the descriptor.
+ * How a preloaded library tells launcher/child.c that it is loaded: it writes a byte to a
+ * socket, given as "descriptor:inode" in an environment variable. A program without the library
+ * passes both on to all its children, or may have another file at that descriptor.
  */
 #ifndef UMAD_SIM_READY_H
 #define UMAD_SIM_READY_H
@@ -13,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* The descriptor of the socket; -1: there is none. */
+/* Returns the socket's descriptor, or -1. */
 static inline int ready_descriptor(const char *text)
 {
 	unsigned long long inode;
@@ -26,7 +25,7 @@ static inline int ready_descriptor(const char *text)
 	return fd;
 }
 
-/* Only the first report is received: the launcher then closes its end. */
+/* Only the first report is received; then the launcher closes its end. */
 #define READY_SEND_FLAGS (MSG_NOSIGNAL | MSG_DONTWAIT)
 
 #endif

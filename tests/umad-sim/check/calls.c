@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * calls FOLDER: looks for the devices of the machine that the script "namespace" makes, by
- * calls of the C library that the preloaded library does not replace, or that a program reaches
- * past it. Prints a line that begins with "machine:" for each way that leads to a device, and
- * "looked" at its end.
+ * calls FOLDER: looks for the devices of the machine that the script "namespace" makes, with C
+ * library calls that the preloaded library does not replace, or that a program makes past it.
+ * Prints a line beginning with "machine:" for each way that leads to a device, and finally
+ * "looked".
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -50,7 +50,7 @@ static void look_by_symbol(const char *way, void *symbol)
 		seen(way, is_opened(call(NODE, O_RDONLY)));
 }
 
-/* The version of a symbol is that of the C library's first release for the processor. */
+/* A symbol's version is that of the C library's first release for the processor. */
 static void *versioned(void *library, const char *name)
 {
 	static const char *const versions[] = {"GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.0",

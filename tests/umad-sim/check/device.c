@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Tests of what the preloaded library adds to the socket below a umad or issm device. umad-sim
- * runs the program on host-1 and host-2 of fat-tree:4,2, as umad0 and umad1. The program makes
- * system calls directly, without a library.
+ * Tests what the preloaded library adds to the socket below a umad or issm device. umad-sim
+ * runs the program on host-1 and host-2 of fat-tree:4,2, as umad0 and umad1. It makes system
+ * calls directly, without libibumad.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -396,8 +396,8 @@ static int connect_to_fabric(void)
 	return fd;
 }
 
-/* Sends random bytes directly to the fabric's socket: requests with the right magic number and
- * random other fields, packets on a handle. */
+/* Sends random bytes straight to the fabric's socket: requests with the right magic number and
+ * random other fields, and packets on a handle. */
 TEST(rubbish_does_not_hurt_the_fabric)
 {
 	uint8_t packet[HEADER + MAD];
@@ -419,8 +419,8 @@ TEST(rubbish_does_not_hurt_the_fabric)
 		bytes[4] = (uint8_t)(REQUEST_ATTACH + round % REQUEST_BEGIN); /* the kind of
 									       * request */
 		memset(bytes + 5, 0, 3);
-		if (bytes[4] == REQUEST_OWN) /* not this kind: the fabric ends with its
-					      * connection */
+		if (bytes[4] ==
+		    REQUEST_OWN) /* except this kind: the fabric ends with its connection */
 			continue;
 		connection = connect_to_fabric();
 		send(connection, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -529,7 +529,7 @@ TEST(uevents_that_were_lost_are_an_error_once)
 	int fd = open_uevents(true);
 	char text[1024];
 
-	for (unsigned int i = 0; i < 50; i++) { /* more than the queue takes */
+	for (unsigned int i = 0; i < 50; i++) { /* more than fit in the queue */
 		tell("remove on host-2");
 		tell("return on host-2");
 	}

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * forbid CALL ERRNO PROGRAM [ARGUMENT ...]: runs a program in which the system call unshare or
- * mount fails, as in a container or on a kernel without namespaces.
- */
+/* forbid CALL ERRNO PROGRAM [ARGUMENT ...]: runs a program in which the system call unshare or
+ * mount fails, as in a container or on a kernel without namespaces. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

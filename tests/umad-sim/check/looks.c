@@ -2,14 +2,14 @@
 
 /*
  * looks FOLDER [HANDLE]: looks for the devices of the machine that the script "namespace"
- * makes, by system calls alone. With HANDLE also tries to get out of the namespace. Prints a
- * line that begins with "machine:" for each way that leads to a device, and "looked" at its
- * end. FOLDER is a folder for files, with links to /sys and /dev.
+ * makes, with system calls only. With HANDLE also tries to escape from the namespace. Prints a
+ * line beginning with "machine:" for each way that leads to a device, and finally "looked".
+ * FOLDER is a folder for files, with links to /sys and /dev.
  *
  * looks --handle prints the handle of a device. looks --run PROGRAM [ARGUMENT ...] runs a
- * program three times. Before the last time it opens a file with the descriptor that the
- * variable of umad-sim has. looks --alone PROGRAM [ARGUMENT ...] runs a program without
- * environment, with which the program leaves the fabric.
+ * program three times, the last time after opening a file at the descriptor in umad-sim's
+ * variable. looks --alone PROGRAM [ARGUMENT ...] runs a program without environment, which
+ * takes it off the fabric.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static bool opens(int folder, const char *name)
 	return is_opened((int)syscall(SYS_openat, folder, name, O_RDONLY | O_CLOEXEC));
 }
 
-/* Parts of /sys and /dev that are mounted elsewhere. A file may be there, without content. */
+/* Parts of /sys and /dev mounted elsewhere. A file may be there, but empty. */
 static void look_at_parts(const char *folder)
 {
 	static const char *const parts[] = {"class/mlx5_9/node_guid",
@@ -152,7 +152,7 @@ static void look_into(const char *name)
 		closedir(folder);
 }
 
-/* Opens by io_uring. False: the kernel has none, or does not permit it. */
+/* Opens with io_uring. False if the kernel has none, or does not permit it. */
 static bool look_by_io_uring(void)
 {
 	struct io_uring_params params = {0};
@@ -185,8 +185,8 @@ static bool look_by_io_uring(void)
 	return !close(ring);
 }
 
-/* In a child: io_uring may start threads, and a process with threads cannot enter a namespace.
- */
+/* In a child, because io_uring may start threads, and a process with threads cannot enter a
+ * namespace. */
 static void look_in_child(bool (*look)(void))
 {
 	int status = 0;
@@ -216,7 +216,7 @@ static void uncover(const char *way)
 	seen(way, opens(AT_FDCWD, path));
 }
 
-/* The namespaces of umad-sim itself, and of the first process. */
+/* The namespaces of umad-sim itself, and of process 1. */
 static void enter_namespace_of(int process)
 {
 	char name[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A program of 32 bits, without a C library, for a machine of 64 bits: looks for a device of
- * the machine that the script "namespace" makes. */
+/* A 32-bit program without a C library, for a 64-bit machine: looks for a device of the machine
+ * that the script "namespace" makes. */
 static int call(int number, int first, const void *second, int third)
 {
 	int result;

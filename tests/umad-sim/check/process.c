@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Open umad devices and processes, on umad-sim: threads that close descriptors that others
- * use, children of fork(), vfork() and posix_spawn(), exec(), and the calls that close many
- * descriptors. With sanitizers, the sources of the preloaded library are part of this program.
+ * Open umad devices and processes, on umad-sim: threads that close descriptors others are
+ * using, children of fork(), vfork() and posix_spawn(), exec(), and the calls that close many
+ * descriptors. With sanitizers, the preloaded library's sources are part of this program.
  */
 #define OWN_MAIN /* it has arguments */
 #include "test.h"
@@ -31,7 +31,7 @@
 #define DEVICE   "/dev/infiniband/umad0"
 #define THREADS  8
 #define SLOTS    4
-#define HIGH_FD  1000 /* the preloaded library has no descriptor of its own so high */
+#define HIGH_FD  1000 /* higher than any descriptor of the preloaded library */
 #define ROUNDS   400
 #define CHILDREN 200
 
@@ -46,7 +46,7 @@ static int open_device(int flags)
 	return fd;
 }
 
-/* Whether a descriptor is a umad device: an agent can be registered on it. */
+/* Whether a descriptor is a umad device, on which an agent can be registered. */
 static bool is_device(int fd)
 {
 	struct ib_user_mad_reg_req request = {
@@ -68,7 +68,7 @@ static void ended_well(pid_t child)
 
 /* --- threads ----------------------------------------------------------------- */
 
-/* Replaces, closes, reads and writes descriptors that the other threads use as well. */
+/* Replaces, closes, reads and writes descriptors that other threads are using, too. */
 static void *use_devices(void *argument)
 {
 	unsigned int seed = (unsigned int)(uintptr_t)argument;
@@ -319,7 +319,7 @@ TEST(a_range_that_closes_at_exec_closes_nothing_now)
 	assert_int_equal(close(fd), 0);
 }
 
-/* The program after exec(): a handle to read, and a handle that only names the device. */
+/* The program after exec(): one handle to read, and one that only names the device. */
 static bool kept_their_access(int reader, int name)
 {
 	struct stat of_reader, of_name;

@@ -2,9 +2,9 @@
 
 /*
  * Calls on the fabric with little stack: in a thread with PTHREAD_STACK_MIN bytes, and in a
- * signal handler whose stack has SPACE bytes besides what the kernel writes there. Below each
- * stack is memory without access. The program is linked so that the loader finds no function
- * later: it would use this stack, too.
+ * signal handler whose stack has SPACE bytes beyond what the kernel writes there. Inaccessible
+ * memory precedes each stack. The program is linked so that the loader resolves no function
+ * later, which would use this stack, too.
  */
 #include "test.h"
 
@@ -35,7 +35,7 @@
 #define FILES "/sys/class/infiniband/mlx5_0/ports/1/"
 
 #define SPACE     2048 /* the MINSIGSTKSZ of the processors before AVX-512 */
-#define FRAME     2048 /* what the kernel writes at most, if it does not tell */
+#define FRAME     2048 /* the most the kernel writes, if it does not say */
 #define AT_FRAME  51   /* AT_MINSIGSTKSZ */
 #define VARIABLES 3000 /* of a large environment */
 
@@ -109,7 +109,7 @@ static int use_fabric(void)
 	return open_and_look("dev/infiniband/umad0");
 }
 
-/* A child process, so that a signal ends the child alone. */
+/* In a child process, so that a signal ends only the child. */
 static void ends_well(int (*run)(void))
 {
 	pid_t child;
@@ -140,7 +140,7 @@ static void handle(int signal)
 	line_of_handler = use_fabric();
 }
 
-/* The bytes of a stack that were written: those above the first byte that is not 0xa5. */
+/* How many bytes of a stack were written: those above the first byte other than 0xa5. */
 static size_t used_bytes(const uint8_t *stack, size_t size)
 {
 	size_t unused = 0;
@@ -236,7 +236,7 @@ TEST(a_thread_with_the_smallest_stack_reads_folders_and_files)
 	ends_well(use_folders_in_thread);
 }
 
-/* The program must be on the fabric: "test" is a program of its own. */
+/* Runs test(1), a separate program, which must be on the fabric, too. */
 static int spawn(char *const environment[])
 {
 	char *arguments[] = {(char *)(uintptr_t) "test", (char *)(uintptr_t) "-e",
