@@ -65,7 +65,7 @@ static unsigned int read_count(const char *text, unsigned long most, const char 
 	return (unsigned int)number;
 }
 
-/* Marks the error's position in the expression. */
+/* On an error, marks its position in the expression. */
 static struct filter *read_filter(const char *text)
 {
 	struct filter_error error = {0};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The library that umad-capture preloads into programs. It sets the packet hook of libibumad
- * and copies each packet into the ring. It also wraps the calls that open ports, to learn the
- * device of a handle: the header of a MAD does not have the port's own LID, GID and P_Key. It
- * wraps umad_set_packet_hook(), because a program may have a hook, too, and ioctl(2), because a
+ * The library that umad-capture preloads into programs. It sets libibumad's packet hook and
+ * copies each packet into the ring. It also wraps the calls that open ports, to learn the
+ * device of a handle, because the header of a MAD lacks the port's own LID, GID and P_Key;
+ * umad_set_packet_hook(), because a program may have a hook, too; and ioctl(2), because a
  * program may load libibumad late.
  */
 #include <dlfcn.h>
@@ -35,7 +35,7 @@
 #define UMAD_IOCTLS 0x1b /* the type of the umad device's ioctls (rdma/ib_user_mad.h) */
 
 /* The symbol to which the C library's header redirects ioctl(), for 64-bit time on machines
- * whose time has 32 bits by default. */
+ * where 32 bits are the default. */
 #if __WORDSIZE == 32 && defined(__USE_TIME_BITS64)
 #define IOCTL "__ioctl_time64"
 #else
@@ -43,12 +43,12 @@
 #endif
 
 static struct ring *ring;
-static pid_t process; /* of getpid(2), which is a system call */
+static pid_t process; /* cached: getpid(2) is a system call */
 
 /*
- * A function of libibumad. NULL: there is none. If the program has loaded libibumad with
- * dlopen(3) and without RTLD_GLOBAL, as Python's ctypes does, only the loader's list has the
- * library. From then on it stays loaded: a second copy would have no hook.
+ * Finds a function of libibumad, or returns NULL. If the program loaded libibumad with
+ * dlopen(3) but without RTLD_GLOBAL, as Python's ctypes does, only the loader's list has it. It
+ * then stays loaded: a second copy would have no hook.
  */
 static void *find(const char *name)
 {
@@ -68,14 +68,14 @@ struct port {
 	int portid; /* -1: none */
 	int portnum;
 	char ca_name[UMAD_CA_NAME_LEN];
-	int64_t read_at; /* the second in which sysfs was read; 0: it must be read */
+	int64_t read_at; /* second in which sysfs was read; 0: not yet */
 	uint16_t lid, pkey;
 	uint8_t lmc, gid_index;
 	uint16_t pkey_index;
 	uint8_t gid[16];
 };
 
-/* Protects the ports and the program's hook. If a program opens more ports, the table has the
+/* Protects the ports and the program's hook. If a program opens more ports, the table holds the
  * last ones. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define PORTS 64
@@ -106,7 +106,7 @@ static void begin_child(void)
 	unlock();
 }
 
-/* A file below the port's folder in sysfs. "": it cannot be read. */
+/* Reads a file below the port's folder in sysfs; "" if that fails. */
 static void read_file(const struct port *port, const char *name, unsigned int index,
 		      char text[64])
 {
@@ -152,7 +152,7 @@ static struct port *find_port(int portid)
 	return NULL;
 }
 
-/* The port that umad_open_port() chooses for the name and the number. */
+/* The port that umad_open_port() would choose for this name and number. */
 static void choose_port(struct port *port, const char *ca_name, int portnum)
 {
 	__typeof__(umad_get_port) *get = (__typeof__(get))find("umad_get_port");
@@ -184,7 +184,7 @@ static void note_port(int portid, const char *ca_name, int portnum)
 	unlock();
 }
 
-/* Fills in the addresses of the own port. */
+/* Fills in the port's own addresses. */
 static void describe(struct packet_record *record, const ib_mad_addr_t *address, bool changes)
 {
 	struct port *port;
@@ -192,14 +192,14 @@ static void describe(struct packet_record *record, const ib_mad_addr_t *address,
 	take_lock();
 	port = find_port(record->portid);
 	if (!port) {
-		/* a handle that another program opened: most likely of the first port */
+		/* a handle opened by another program: most likely of the first port */
 		unlock();
 		note_port(record->portid, NULL, 0);
 		take_lock();
 		port = find_port(record->portid);
 	}
 	if (port) {
-		/* a subnet manager may change the P_Key */
+		/* a subnet manager may have changed the P_Key */
 		if (port->read_at != record->seconds || port->gid_index != address->gid_index ||
 		    port->pkey_index != address->pkey_index)
 			read_port(port, address, record->seconds);
@@ -215,7 +215,7 @@ static void describe(struct packet_record *record, const ib_mad_addr_t *address,
 
 /* --- packets -------------------------------------------------------------------- */
 
-/* Whether the MAD accesses the own port's PortInfo, so that the port's LID may change. */
+/* Whether the MAD accesses the port's own PortInfo, so that its LID may change. */
 static bool changes_port(const uint8_t *mad, int length)
 {
 	return length >= 24 && mad[1] == DIRECTED_SMP_CLASS && mad[HOP_COUNT] == 0 &&
@@ -250,7 +250,7 @@ static void capture(const struct umad_packet_info *packet, void *user)
 	int cancel_state;
 
 	(void)user;
-	/* a thread that is cancelled while it reads sysfs would never unlock the mutex */
+	/* cancelling the thread while it reads sysfs would leave the mutex locked */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	/* the old layout has no P_Key index */
 	memcpy(&umad, packet->umad, header < sizeof(umad) ? header : sizeof(umad));
@@ -264,8 +264,7 @@ static void capture(const struct umad_packet_info *packet, void *user)
 
 /* --- the library ---------------------------------------------------------------- */
 
-/* Reports another libibumad. A program that has not begun is ended: its capture would be empty.
- */
+/* Reports another libibumad. Ends a program that has not begun: its capture would be empty. */
 static void report_other(void *symbol, bool begins)
 {
 	Dl_info where;
@@ -283,7 +282,7 @@ static void report_other(void *symbol, bool begins)
 		_exit(125);
 }
 
-/* If the program begins, the loader's list has no libraries of dlopen(3) yet. */
+/* When the program begins, the loader's list has no libraries from dlopen(3) yet. */
 static void set_hook(bool begins)
 {
 	static atomic_bool done;
@@ -345,10 +344,8 @@ EXPORT void umad_set_packet_hook(umad_packet_fn *hook, void *user)
 	atomic_store(&has_own_hook, hook != NULL);
 }
 
-/*
- * Agents are registered with ioctls. A program that calls libibumad through dlsym(3) alone
- * calls none of the functions above.
- */
+/* Agents are registered with ioctls. A program that calls libibumad only through dlsym(3) calls
+ * none of the functions above. */
 EXPORT int ioctl(int fd, unsigned long request, ...)
 {
 	static _Atomic(void *) found;
@@ -367,7 +364,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	return next(fd, request, argument);
 }
 
-/* Tells umad-capture, which waits for it, that the library is loaded. */
+/* Tells umad-capture, which is waiting, that the library is loaded. */
 static void say_ready(void)
 {
 	int fd = ready_descriptor(getenv(ENV_CAPTURE_READY));

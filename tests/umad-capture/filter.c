@@ -110,7 +110,7 @@ static uint64_t tid_of(const struct filter_view *view)
 	return get64(view->mad + 8);
 }
 
-/* The LID of the other side: the own LID is in every packet. */
+/* The other side's LID; the own LID is in every packet. */
 static uint64_t lid_of(const struct filter_view *view)
 {
 	return view->record->sent ? view->address.dlid : view->address.slid;

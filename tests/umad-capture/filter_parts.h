@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* An expression in memory: filter_read.c makes it, filter.c evaluates it. */
+/* An expression in memory: built by filter_read.c, evaluated by filter.c. */
 #ifndef UMAD_CAPTURE_FILTER_PARTS_H
 #define UMAD_CAPTURE_FILTER_PARTS_H
 
@@ -42,12 +42,12 @@ struct filter_field {
 	const char *name;
 	uint64_t (*value)(const struct filter_view *view);
 	uint64_t most; /* its largest value */
-	/* the text for the value in this packet; NULL: the field has no names */
+	/* text for the value in this packet; NULL: the field has no names */
 	const char *(*name_of)(uint8_t mgmt_class, uint16_t value);
-	unsigned values; /* of a field with names: the number of values */
-	/* whether the packet has the field; NULL: each packet has it */
+	unsigned values; /* of a field with names: how many values there are */
+	/* whether the packet has the field; NULL: every packet does */
 	bool (*is_present)(const struct filter_view *view);
-	bool is_time; /* a number has a unit; the value is in ns */
+	bool is_time; /* numbers have a unit; the value is in ns */
 };
 
 struct filter {
@@ -56,15 +56,15 @@ struct filter {
 	const struct filter_flag *flag;
 	const struct filter_field *field;
 	enum filter_comparison comparison;
-	char name[WORD_BYTES]; /* compared as a text; "": the number is compared */
+	char name[WORD_BYTES]; /* to compare as text; "": compare the number */
 	uint64_t number;
 };
 
-/* By name, without regard to case; NULL: there is none. */
+/* Finds by name, ignoring case; NULL if there is none. */
 const struct filter_flag *filter_find_flag(const char *name);
 const struct filter_field *filter_find_field(const char *name);
 
-/* Texts have blanks ("Class Port Info"), words of a filter do not. */
+/* Texts contain blanks ("Class Port Info"), words of a filter do not. */
 bool filter_same_name(const char *text, const char *word);
 
 #endif

@@ -16,8 +16,8 @@
 
 struct reader {
 	const char *text;
-	size_t at;             /* the position of the next word, or of blanks before it */
-	size_t word_at;        /* the position of this word */
+	size_t at;             /* position of the next word, or of blanks before it */
+	size_t word_at;        /* position of this word */
 	char word[WORD_BYTES]; /* "": the end */
 	unsigned int depth;
 	struct filter_error *error;
@@ -106,7 +106,7 @@ static bool read_comparison(struct reader *reader, enum filter_comparison *compa
 	return false;
 }
 
-/* Whether any class has the name. */
+/* Whether any class has this name. */
 static bool is_known_name(const struct filter_field *field, const char *name)
 {
 	for (unsigned int class = 1; class < 256; class ++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The frames of a packet that a program sent or received. */
+/* The frames of packets that a program sent or received. */
 #ifndef UMAD_CAPTURE_PACKET_FRAME_H
 #define UMAD_CAPTURE_PACKET_FRAME_H
 
@@ -11,15 +11,14 @@
 
 struct ib_user_mad record_umad(const struct packet_record *record);
 
-/*
- * The kernel's status of a received MAD. If it is not 0, the MAD is the program's own request.
- */
+/* The kernel's status of a received MAD; if not 0, the MAD is the program's own request,
+ * returned. */
 unsigned int record_status(const struct packet_record *record);
 
-/* The first bytes of the MAD. Zeros follow a shorter MAD. */
+/* The first bytes of the MAD; a shorter one is padded with zeros. */
 void record_beginning(const struct packet_record *record, uint8_t mad[MAD_BYTES]);
 
-/* Fills in the addresses that are known; the others are 0. */
+/* Fills in the addresses that are known and leaves the others 0. */
 struct frame_address packet_address(const struct packet_record *record);
 
 #endif

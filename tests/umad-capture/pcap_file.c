@@ -17,8 +17,8 @@
 #define PACKET_HEADER    16
 #define LENGTH_IN_HEADER 8 /* offset of the captured length */
 
-/* The buffer is written when it has more bytes than this. It has space for another packet, so
- * that stdio never writes a part of a packet. */
+/* The buffer is written once it has more bytes than this, and has space for another packet, so
+ * that stdio never writes part of a packet. */
 #define MOST_BUFFERED ((size_t)1 << 16)
 #define BUFFER_BYTES  (MOST_BUFFERED + 4096)
 
@@ -44,7 +44,7 @@ static int complain(const char *name, int error)
 	return -error;
 }
 
-/* open() waits for the reader of a named pipe, if it is for writing only. */
+/* Opens a named pipe for writing only, so that open() waits for its reader. */
 static FILE *open_file(const char *name)
 {
 	struct stat status;
@@ -86,8 +86,8 @@ int pcap_file_open(struct pcap_file *file)
 	return open_next(file);
 }
 
-/* After a failed write, counts the bytes of complete frames in the file. The frames' headers
- * have their lengths. */
+/* After a failed write, counts the bytes of complete frames in the file, by the lengths in the
+ * frames' headers. */
 static void count_whole_frames(struct pcap_file *file, uint64_t size)
 {
 	uint32_t length;
@@ -101,7 +101,7 @@ static void count_whole_frames(struct pcap_file *file, uint64_t size)
 	}
 }
 
-/* Cuts an incomplete frame off after a failed write: tools reject a file that has one. */
+/* After a failed write, cuts off an incomplete frame: tools reject files that have one. */
 static void give_up(struct pcap_file *file, int error)
 {
 	bool is_stream = !strcmp(file->name, "-");
@@ -112,7 +112,7 @@ static void give_up(struct pcap_file *file, int error)
 	name_file(file, name);
 	fprintf(stderr, "umad-capture: %s: %s: the capture ends here\n", name, strerror(error));
 	file->failed = true;
-	__fpurge(file->stream); /* else exit(3) would write it */
+	__fpurge(file->stream); /* else exit(3) writes the rest */
 	if (!is_stream && !fstat(fd, &status) && S_ISREG(status.st_mode)) {
 		count_whole_frames(file, (uint64_t)status.st_size);
 		if (ftruncate(fd, (off_t)file->written))
@@ -180,7 +180,7 @@ void pcap_file_write(struct pcap_file *file, const struct packet_record *record)
 	uint8_t mad[MAD_BYTES];
 	unsigned int count;
 
-	/* a MAD that the kernel gives back was not on the wire */
+	/* a MAD returned by the kernel was not on the wire */
 	if (record_status(record) || record->length < 24)
 		return;
 	count = frame_segments(record_mad(record), record->length);

@@ -15,8 +15,8 @@ struct pcap_dumper;
 
 struct pcap_file {
 	const char *name;   /* "-": the capture goes to `fd` */
-	uint64_t most;      /* bytes a file; 0: no limit */
-	unsigned int files; /* of a rotation; 0: no limit */
+	uint64_t most;      /* bytes per file; 0: no limit */
+	unsigned int files; /* in a rotation; 0: no limit */
 	int fd;             /* for "-" */
 	struct pcap *pcap;
 	struct pcap_dumper *dumper;
@@ -27,18 +27,17 @@ struct pcap_file {
 	uint64_t written;    /* in the file */
 	uint64_t pending;    /* frames in the buffer */
 	uint64_t lost;       /* frames that could not be written */
-	bool failed;         /* a write failed: nothing more will be written */
+	bool failed;         /* a write failed: nothing more is written */
 };
 
-/* Opens the file, the first one of a rotation. 0, or a negative errno with a message on stderr.
- */
+/* Opens the file, or the first one of a rotation. Returns 0, or a negative errno with a message
+ * on stderr. */
 int pcap_file_open(struct pcap_file *file);
 
 /*
- * Puts the frames of a packet into the buffer. The buffer is written if it is full or if
- * pcap_file_flush() is called. Each write has complete frames only. If a write fails, the
- * reason is printed, the file ends with its last complete frame, and later packets are only
- * counted.
+ * Buffers the frames of a packet. The buffer is written when it is full and by
+ * pcap_file_flush(), always up to the end of a frame. If a write fails, the reason is printed,
+ * the file ends with its last complete frame, and later packets are only counted.
  */
 void pcap_file_write(struct pcap_file *file, const struct packet_record *record);
 void pcap_file_flush(struct pcap_file *file);

@@ -36,8 +36,8 @@ static int init_lock(pthread_mutex_t *lock)
 	return -error;
 }
 
-/* Sets the size of the file, which no program can change from then on: a smaller file would end
- * all processes that use the ring. */
+/* Sets the size of the file for good: if a program could shrink it, all processes that use the
+ * ring would die. */
 static int set_size(int fd, size_t bytes)
 {
 	if (ftruncate(fd, (off_t)bytes))
@@ -93,7 +93,7 @@ void ring_close(struct ring *ring)
 	munmap(ring, sizeof(*ring) + (size_t)ring->capacity);
 }
 
-/* Whether the mutex call that returned this error has locked the ring. */
+/* Whether the mutex call that returned this error left the ring locked. */
 static bool is_locked(struct ring *ring, int error)
 {
 	/* the record that the dead owner was copying does not count: head is unchanged */
@@ -143,7 +143,7 @@ static uint64_t record_size(uint64_t mad_bytes)
 	return (sizeof(struct packet_record) + mad_bytes + 7) / 8 * 8;
 }
 
-/* How many bytes of the MAD go into the ring: most MADs end with many zeros. */
+/* How many bytes of the MAD go into the ring, since most MADs end with many zeros. */
 static uint32_t without_zeros(const uint8_t *mad, uint32_t length)
 {
 	uint32_t end = length;
@@ -155,7 +155,8 @@ static uint32_t without_zeros(const uint8_t *mad, uint32_t length)
 			break;
 		end -= (uint32_t)sizeof(last);
 	}
-	/* zeros up to the end of the record: old bytes of the ring are not part of the MAD */
+	/* zeros up to the end of the record, so that old bytes of the ring do not become part
+	 * of the MAD */
 	end = (end + 7) & ~7U;
 	return end < length ? end : length;
 }
@@ -182,7 +183,7 @@ void ring_put(struct ring *ring, struct packet_record *record, const void *mad)
 	pthread_mutex_unlock(&ring->lock);
 }
 
-/* The ring is shared with the programs, which may have written any values. */
+/* The ring is shared with the programs, so it may contain anything. */
 static bool is_sound(const struct ring *ring, const struct packet_record *record,
 		     uint64_t available)
 {
@@ -191,8 +192,8 @@ static bool is_sound(const struct ring *ring, const struct packet_record *record
 	       record_size(record->length) <= ring->capacity;
 }
 
-/* An empty ring begins at its start again. So only the first part of its 16 MiB is in use, and
- * in the caches. Programs read head and tail only with the lock held. */
+/* An empty ring starts over at its beginning, so that only the first part of its 16 MiB is in
+ * use and cached. Programs read head and tail only with the lock held. */
 static void begin_again(struct ring *ring)
 {
 	if (!is_locked(ring, pthread_mutex_trylock(&ring->lock)))
@@ -228,8 +229,8 @@ struct packet_record *ring_take(struct ring *ring)
 	size = (size_t)record_size(record.length);
 	taken = malloc(size);
 	if (!taken)
-		return NULL; /* out of memory: until some is freed, the ring fills up and new
-			      * packets are left out */
+		return NULL; /* on OOM the ring fills up, and new packets are left out until
+				memory is free */
 	copy_out(ring, tail, taken, record.size);
 	memset((uint8_t *)taken + record.size, 0, size - record.size);
 	*taken = record;

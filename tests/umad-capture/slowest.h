@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The lines of the requests that took the longest time. */
+/* The lines of the requests that took longest. */
 #ifndef UMAD_CAPTURE_SLOWEST_H
 #define UMAD_CAPTURE_SLOWEST_H
 
@@ -13,17 +13,17 @@ struct slowest_line {
 	char *text;
 };
 
-/* The longest time first; of equal times the earlier packet first. */
+/* Longest first; if equal, the earlier packet first. */
 struct slowest {
 	struct slowest_line *lines; /* wanted + 1 */
 	unsigned wanted, count;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int slowest_init(struct slowest *slowest, unsigned wanted);
 void slowest_free(struct slowest *slowest);
 
-/* Keeps the packet's line if the packet is one of the slowest. Returns 0 or -ENOMEM. */
+/* Keeps the packet's line if it is among the slowest. Returns 0 or -ENOMEM. */
 int slowest_note(struct slowest *slowest, const struct packet_record *record,
 		 const struct summary_exchange *exchange);
 

@@ -33,7 +33,7 @@ void summary_free(struct summary *summary)
 	summary->requests = NULL;
 }
 
-/* The kernel changes the upper half of a transaction ID. */
+/* The kernel changes the upper half of a TID. */
 static uint64_t key_of(const struct packet_record *record, const uint8_t *mad)
 {
 	uint64_t key = (uint64_t)get32(mad + 12) << 32 |
@@ -118,7 +118,7 @@ static void print_address(FILE *out, const struct packet_record *record, const u
 				  sizeof(gid)));
 }
 
-/* A text of libibumad without its blanks; the number if libibumad has no text. */
+/* A text of libibumad without its blanks, or the number if there is no text. */
 static void print_name(FILE *out, const char *text, unsigned int number, int digits)
 {
 	if (text[0] == '<') {

@@ -8,7 +8,7 @@
 
 #include "ring.h"
 
-/* The requests that may still get a response; later requests replace older ones. */
+/* Requests that may still get a response; later requests replace older ones. */
 #define SUMMARY_REQUESTS 65536
 
 struct summary_request {
@@ -18,10 +18,10 @@ struct summary_request {
 	uint8_t path[64];
 };
 
-/* What is known of a response, or of a request that the kernel gives back. */
+/* What is known of a response, or of a request that the kernel returned. */
 struct summary_exchange {
-	int64_t round_trip; /* ns since the request; -1: the request is not known */
-	/* the request's directed route: the kernel returns only the header of the request */
+	int64_t round_trip; /* ns since the request; -1: unknown request */
+	/* of the request's directed route: the kernel returns only its header */
 	uint8_t hops;
 	uint8_t path[64];
 };
@@ -30,11 +30,11 @@ struct summary {
 	struct summary_request *requests; /* SUMMARY_REQUESTS */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int summary_init(struct summary *summary);
 void summary_free(struct summary *summary);
 
-/* Remembers a request; finds the request of another packet. */
+/* Remembers a request; finds the request of any other packet. */
 struct summary_exchange summary_note(struct summary *summary,
 				     const struct packet_record *record);
 

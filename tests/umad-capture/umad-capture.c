@@ -2,9 +2,9 @@
 
 /*
  * umad-capture: runs a program with libumad-capture.so preloaded. The library copies the MADs
- * that the program sends and receives into a ring in shared memory; umad-capture reads the
- * ring and writes the capture. A slow umad-capture does not delay the program: the ring
- * becomes full, and packets that do not fit are counted.
+ * that the program sends and receives into a ring in shared memory; umad-capture reads the ring
+ * and writes the capture. If umad-capture is slow, it does not slow the program down: the ring
+ * fills up, and packets that do not fit are counted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,10 +25,10 @@
 #include "ring.h"
 #include "slowest.h"
 
-#define HELD_BACK   10         /* ms that a packet is held for packets with an earlier time */
+#define HELD_BACK   10 /* ms to hold a packet, in case one with an earlier time arrives */
 #define MOST_HELD   RING_BYTES /* bytes of held packets */
-/* ns between two reads of the ring; with short pauses the ring is nearly empty, and few of its
- * pages are in use */
+/* ns between two reads of the ring; with short pauses it is nearly empty and uses few of its
+ * pages */
 #define SHORT_PAUSE 1000000L
 #define LONG_PAUSE  8000000L /* while the program sends and receives nothing */
 #define READ_CLOCK  64       /* packets between two reads of the clock */
@@ -48,8 +48,8 @@ struct capture {
 	struct pcap_file file;
 	struct summary summary;
 	struct slowest slowest;
-	uint64_t lost;            /* packets that got no memory */
-	uint64_t seen, selected;  /* packets, and those that the filter selects */
+	uint64_t lost;            /* packets dropped on OOM */
+	uint64_t seen, selected;  /* packets, and those selected by the filter */
 	bool has_standard_output; /* false: it was closed */
 };
 
@@ -79,7 +79,7 @@ static void write_packet(struct capture *capture, const struct packet_record *re
 		capture->lost++;
 }
 
-/* Writes the held packets that arrived until that time. */
+/* Writes the held packets that arrived by then. */
 static void write_until(struct capture *capture, int64_t until)
 {
 	struct packet_record *record;
@@ -92,8 +92,9 @@ static void write_until(struct capture *capture, int64_t until)
 		pcap_file_flush(&capture->file);
 }
 
-/* Takes the packets in the ring and writes those that were held long enough. Returns how many
- * it took. */
+/*
+ * Takes the packets in the ring, and writes those held long enough. Returns how many it took.
+ */
 static unsigned int drain(struct capture *capture, int64_t held_back)
 {
 	struct packet_record *record;
@@ -139,7 +140,7 @@ static int run(struct capture *capture, pid_t child)
 	return STATUS_FAILED;
 }
 
-/* Reports what the capture lacks. */
+/* Reports what is missing from the capture. */
 static void tell_losses(struct capture *capture, enum child_report report)
 {
 	uint64_t left_out = atomic_load(&capture->ring->left_out) + capture->lost;
@@ -158,8 +159,8 @@ static void tell_losses(struct capture *capture, enum child_report report)
 			capture->options.program[0]);
 }
 
-/* The capture's standard output becomes a separate descriptor. The program's standard output
- * goes to standard error, so that its text is not in the capture. */
+/* Moves the capture's standard output to a separate descriptor. The program's standard output
+ * goes to standard error, to keep its text out of the capture. */
 static int open_output(struct capture *capture)
 {
 	struct pcap_file *file = &capture->file;
@@ -182,7 +183,7 @@ static int open_output(struct capture *capture)
 	return pcap_file_open(file);
 }
 
-/* Makes the ring, and passes its path to the programs. */
+/* Creates the ring and passes its path to the programs. */
 static int open_ring(struct capture *capture)
 {
 	char path[64];
@@ -196,10 +197,8 @@ static int open_ring(struct capture *capture)
 	return setenv(ENV_RING, path, 1) ? -errno : 0;
 }
 
-/*
- * Whether no file of that name can be executed. Only for a message before a file is
- * overwritten: execvp(3) decides which file is executed.
- */
+/* Whether there is no executable of that name. Only for a message before a file is overwritten;
+ * execvp(3) decides what is executed. */
 static bool is_missing(const char *name)
 {
 	const char *folders = getenv("PATH");
@@ -220,7 +219,7 @@ static bool is_missing(const char *name)
 	}
 }
 
-/* Reports a program that is not there before a file is overwritten for it. */
+/* Reports a missing program, before a file is overwritten for it. */
 static int find(const char *name)
 {
 	int error;
@@ -267,10 +266,10 @@ int main(int argc, char **argv)
 
 	capture.has_standard_output = fcntl(STDOUT_FILENO, F_GETFD) >= 0;
 	child_prepare();
-	/* a capture that cannot be written ends with a message */
+	/* if the capture cannot be written, end with a message */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	/* a line in one write(2): the program prints there, too */
+	/* write whole lines, because the program prints there, too */
 	setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
 	read_capture_options(argc, argv, &capture.options);
 	status = start(&capture, capture.options.program);

@@ -3,8 +3,8 @@
 /*
  * loaded mad|umad local|global
  *
- * Reads NodeInfo of LID 1 with a library that it loads with dlopen(3), as a Python program
- * does: with libibmad, or with libibumad alone. Exits with 0 if there is a response.
+ * Reads NodeInfo of LID 1 with a library loaded with dlopen(3), as a Python program does:
+ * libibmad, or just libibumad. Exits with 0 if there is a response.
  */
 #include <dlfcn.h>
 #include <err.h>
@@ -13,7 +13,7 @@
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>
 
-/* The function of the library that has this declaration. */
+/* The library's function with this declaration. */
 #define FIND(library, name) ((__typeof__(&(name)))dlsym(library, #name))
 
 static int ask_by_libibmad(void *library)
