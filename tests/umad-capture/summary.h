@@ -38,7 +38,6 @@ void summary_free(struct summary *summary);
 struct summary_exchange summary_note(struct summary *summary,
 				     const struct packet_record *record);
 
-/* Prints a packet's line. */
 void summary_print(FILE *out, const struct packet_record *record,
 		   const struct summary_exchange *exchange);
 

@@ -28,7 +28,7 @@ struct message {
 	struct message *next;
 	struct ib_user_mad_hdr
 		header; /* in the P_Key layout; its `length` does not include the header */
-	size_t length;  /* of data */
+	size_t length;
 	uint8_t data[];
 };
 

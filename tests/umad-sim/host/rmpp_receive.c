@@ -195,7 +195,6 @@ static bool make_room(struct fabric *fabric, struct reassembly *reassembly, uint
 	return true;
 }
 
-/* Whether the segment has not arrived yet. */
 static bool is_missing(const struct reassembly *reassembly, uint32_t segment)
 {
 	return segment > reassembly->received && segment <= reassembly->received + WINDOW &&

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* umad-sim --check. */
 #ifndef UMAD_SIM_CHECK_H
 #define UMAD_SIM_CHECK_H
 

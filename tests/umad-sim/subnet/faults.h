@@ -141,7 +141,6 @@ uint32_t faults_original(const struct fabric *fabric, enum rule_kind kind, uint3
 /* Whether a node claims to have a master SM. */
 bool faults_master(const struct fabric *fabric, uint32_t node);
 
-/* Whether a node does not respond. */
 bool faults_silent(const struct fabric *fabric, uint32_t node);
 
 /* The built-in SM's delay for new routes, in nanoseconds; NO_REROUTES: no new routes. */

@@ -22,7 +22,6 @@ void wire_reply(struct fabric *fabric, uint32_t port, const struct packet *reque
 void packet_end(struct fabric *fabric, const struct packet *packet, uint32_t port,
 		const char *why);
 
-/* The GID of an end port. */
 void port_gid(const struct fabric *fabric, uint32_t port, uint8_t gid[16]);
 
 #endif

@@ -121,7 +121,6 @@ uint32_t graph_find_guid(const struct graph *graph, uint64_t guid);
 const char *link_speed_name(enum link_speed speed);
 enum link_speed link_speed_parse(const char *name, size_t length);
 
-/* Whether cables with this many lanes exist. */
 bool link_width_exists(unsigned int width);
 
 /* LinkWidth's bit: 1x is 1, 4x 2, 8x 4, 12x 8, 2x 16. */
