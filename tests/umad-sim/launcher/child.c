@@ -269,7 +269,7 @@ int child_judge(const struct preload *preload, const char *name, enum child_repo
 {
 	if (report != CHILD_SILENT)
 		return status;
-	fprintf(stderr, "%s: %s: %s did not report that it is loaded: %s\n", preload->self,
-		name, preload->library, preload->otherwise);
+	fprintf(stderr, "%s: %s: %s was not loaded (a static or set-user-ID program?): %s\n",
+		preload->self, name, preload->library, preload->otherwise);
 	return STATUS_FAILED;
 }

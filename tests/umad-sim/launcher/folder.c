@@ -32,7 +32,8 @@ static int base_folder(char base[FOLDER_BYTES], char *why)
 	}
 	if (lstat(base, &status) || !S_ISDIR(status.st_mode) || status.st_uid != getuid() ||
 	    status.st_mode & 077) {
-		snprintf(why, 256, "%s is not a private folder of yours", base);
+		snprintf(why, 256, "%s is not a folder of yours with mode 0700: remove it",
+			 base);
 		return -EPERM;
 	}
 	return 0;
@@ -121,7 +122,8 @@ static int name_folder(const char *base, const char *name, char folder[FOLDER_BY
 	if (name[0] && name[0] != '.' && !strchr(name, '/') &&
 	    snprintf(folder, FOLDER_BYTES, "%s/%s", base, name) < FOLDER_BYTES)
 		return 0;
-	snprintf(why, 256, "\"%.100s\" cannot be a fabric's name", name);
+	snprintf(why, 256,
+		 "invalid fabric name \"%.100s\": too long, a \"/\" or a leading \".\"", name);
 	return -EINVAL;
 }
 
@@ -133,7 +135,7 @@ static int make_folder(const char *name, const char *folder, char *why)
 	if (mkdir(folder, 0700)) {
 		error = errno == EEXIST ? -EADDRINUSE : -errno;
 		if (error == -EADDRINUSE)
-			snprintf(why, 256, "a fabric \"%.100s\" is running", name);
+			snprintf(why, 256, "a fabric \"%.100s\" is already running", name);
 		else
 			snprintf(why, 256, "%s: %s", folder, strerror(-error));
 		return error;

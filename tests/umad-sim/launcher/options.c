@@ -35,10 +35,10 @@ static const char usage[] =
 	"                     are the devices of one host (default: the first CA)\n"
 	"  --bare             no subnet manager: ports are in state Init, without LIDs\n"
 	"  --sm NODE          the node of the built-in subnet manager (default: the last CA)\n"
-	"  --fault RULE       a rule (below); the option can be used several times\n"
-	"  --faults FILE      a file with one rule in each line\n"
-	"  --seed N           the seed of the random faults (default: 1; with rules random, "
-	"printed)\n"
+	"  --fault RULE       a rule (below); can be repeated\n"
+	"  --faults FILE      a file of rules, one per line\n"
+	"  --seed N           the seed of the random faults (default: 1; with rules, random "
+	"and printed)\n"
 	"  --load PERCENT     traffic on the links, for the counters (default: 0)\n"
 	"  --errors N         symbol errors a second on each link (default: 0)\n"
 	"  --trace FILE       writes a line for each event of a packet\n"
@@ -46,20 +46,20 @@ static const char usage[] =
 	"  --capture-at NODE/PORT   captures only at this port (default: at all ports)\n"
 	"  --stats FILE       writes the packets that each node received, processed and "
 	"dropped\n"
-	"  --without-namespace  does not hide the InfiniBand devices of this machine from the "
-	"program\n"
+	"  --without-namespace  runs the program without hiding this machine's InfiniBand "
+	"devices\n"
 	"  --kernel           with --serve: the nodes of --at become devices of this kernel "
 	"(module sim_hca)\n"
 	"  --version          prints the version\n"
 	"  --help             prints this text\n"
 	"\n"
-	"RULE is one of these; \"on NODE\" or \"on NODE/PORT\" at its end limits it to a "
+	"RULE is one of these; append \"on NODE\" or \"on NODE/PORT\" to limit it to a "
 	"place:\n";
 
 static const char usage_end[] =
 	"\n"
 	"A rule for --tell can also be \"status\", \"statistics\" or \"stop\". "
-	"docs/simulator.md has more.\n";
+	"See docs/simulator.md.\n";
 
 static void __attribute__((noreturn)) wrong(const char *what)
 {
@@ -94,7 +94,7 @@ static uint64_t read_seed(const char *text)
 	errno = 0;
 	seed = strtoull(text, &end, 0);
 	if (errno || end == text || *end || *text == '-')
-		wrong("--seed is a number");
+		wrong("--seed needs a number");
 	return seed;
 }
 
@@ -149,7 +149,7 @@ static const struct option long_options[] = {
 static void set_mode(struct options *options, enum mode mode)
 {
 	if (options->mode != MODE_RUN)
-		wrong("only one of --serve, --join, --tell, --print and --check");
+		wrong("--serve, --join, --tell, --print and --check exclude each other");
 	options->mode = mode;
 	options->name = optarg;
 }
@@ -192,10 +192,13 @@ static void take_option(struct options *options, int option, unsigned int *fault
 		options->random_seed = false;
 		break;
 	case LOAD:
-		options->server.load = read_number(optarg, 100, "--load is a percentage") / 100;
+		options->server.load =
+			read_number(optarg, 100, "--load needs a percentage from 0 to 100") /
+			100;
 		break;
 	case ERRORS:
-		options->server.errors = read_number(optarg, 1e9, "--errors is a rate");
+		options->server.errors = read_number(
+			optarg, 1e9, "--errors needs a number of errors per second");
 		break;
 	case TRACE:
 		options->server.trace = optarg;
@@ -236,7 +239,7 @@ static void take_rest(struct options *options, int count, char **rest)
 	if (options->mode != MODE_JOIN) {
 		if (count < 1)
 			wrong(options->mode == MODE_TELL ? "--tell needs a rule"
-							 : "a topology is missing");
+							 : "no topology given");
 		if (options->mode == MODE_TELL)
 			options->rule = rest[0];
 		else
@@ -249,7 +252,7 @@ static void take_rest(struct options *options, int count, char **rest)
 		rest++;
 	}
 	if (runs ? count < 1 : count > 0)
-		wrong(runs ? "a program is missing" : "too many arguments");
+		wrong(runs ? "no program given" : "too many arguments");
 	options->program = rest;
 }
 
@@ -261,20 +264,20 @@ void read_options(int argc, char **argv, struct options *options)
 	*options = (struct options){.random_seed = true};
 	options->faults = calloc((size_t)argc + 1, sizeof(*options->faults));
 	if (!options->faults)
-		wrong("no memory");
+		wrong("out of memory");
 	/* "+": what follows the first argument belongs to the program */
 	while ((option = getopt_long(argc, argv, "+h", long_options, NULL)) != -1)
 		take_option(options, option, &faults);
 	take_rest(options, argc - optind, argv + optind);
 	if (options->without_namespace && options->mode != MODE_RUN &&
 	    options->mode != MODE_JOIN)
-		wrong("--without-namespace is for a program");
+		wrong("--without-namespace needs a program to run");
 	if (options->kernel && options->mode != MODE_SERVE)
-		wrong("--kernel is for --serve");
+		wrong("--kernel needs --serve");
 	if (options->at && !options->at[0])
 		wrong("--at needs a node");
 	if (options->server.bare && options->server.sm)
-		wrong("--bare has no --sm");
+		wrong("--bare and --sm exclude each other");
 	if (options->server.capture_at && !options->server.capture)
 		wrong("--capture-at needs --capture");
 }

@@ -28,8 +28,8 @@ static int hide_devices(void)
 
 	if (error)
 		fprintf(stderr,
-			"umad-sim: the InfiniBand devices of this machine cannot be hidden: %s "
-			"(--without-namespace runs the program beside them)\n",
+			"umad-sim: cannot hide the InfiniBand devices of this machine: %s "
+			"(to run the program anyway, use --without-namespace)\n",
 			why);
 	return error;
 }
@@ -74,7 +74,7 @@ int program_run(char **arguments, const char *folder, uint32_t view, bool withou
 	if (status)
 		return status;
 	if (set_environment(folder, view)) {
-		fprintf(stderr, "umad-sim: %s\n", strerror(errno));
+		fprintf(stderr, "umad-sim: cannot set the environment: %s\n", strerror(errno));
 		return STATUS_FAILED;
 	}
 	status = child_start(&preload, arguments, &child, &ready);

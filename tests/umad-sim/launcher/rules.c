@@ -61,7 +61,8 @@ static int apply_file(struct fabric *fabric, const char *name, struct rules *rul
 		return refuse_file(name, error, strerror(-error), rules);
 	if (memchr(text, 0, size)) {
 		free(text);
-		return refuse_file(name, -EINVAL, "a zero byte: not a text", rules);
+		return refuse_file(name, -EINVAL, "not a text file: it contains a zero byte",
+				   rules);
 	}
 	next = text;
 	while ((!error || rules->all) && (line = strsep(&next, "\n"))) {

@@ -116,7 +116,7 @@ static int serve_guarded(struct server *server, const struct options *options,
 	int error = guard_start(folder, unused); /* fork before this process grows */
 
 	if (error) {
-		snprintf(why, 256, "a process: %s", strerror(-error));
+		snprintf(why, 256, "cannot start a guard process: %s", strerror(-error));
 		folder_remove(folder);
 		return error;
 	}
@@ -169,7 +169,7 @@ static pid_t start_fabric(const struct options *options, const char *folder, int
 	if (child < 0) {
 		error = errno;
 		folder_remove(folder);
-		stop("the fabric's process: %s", strerror(error));
+		stop("cannot start the fabric's process: %s", strerror(error));
 	}
 	if (child == 0) {
 		close(ends[0]);
@@ -191,7 +191,7 @@ static pid_t start_fabric(const struct options *options, const char *folder, int
 	waitpid(child, NULL, 0);
 	folder_remove(folder);
 	why[length > 0 ? length : 0] = '\0';
-	stop("%s", length > 0 ? why : "the fabric's process ended");
+	stop("%s", length > 0 ? why : "the fabric's process ended before it was ready");
 }
 
 /* --- the program ---------------------------------------------------------------- */
@@ -254,7 +254,7 @@ static int run(struct options *options)
 		;
 	folder_remove(folder);
 	if (WIFSIGNALED(status) && owner >= 0)
-		stop("the fabric's process was ended by signal %d", WTERMSIG(status));
+		stop("the fabric's process was killed by signal %d", WTERMSIG(status));
 	return result;
 }
 

@@ -55,8 +55,8 @@ static void inherit_devices(void)
 				      .handle = handle};
 
 		if (kind > DEVICE_NONE && kind <= DEVICE_UEVENTS && device_inherit(fd, &like))
-			dprintf(STDERR_FILENO, "umad-sim: descriptor %d cannot stay a device\n",
-				fd);
+			dprintf(STDERR_FILENO,
+				"umad-sim: lost the device on descriptor %d at exec\n", fd);
 		text += length;
 	}
 	take_out(ENV_HANDLES);

@@ -94,7 +94,7 @@ static int await(struct kernel_device *device, char *why)
 			kernel_device_read(device->connection);
 	}
 	if (device->error)
-		snprintf(why, 256, "the kernel cannot register the device mlx5_%u: %s",
+		snprintf(why, 256, "the kernel failed to register device mlx5_%u: %s",
 			 device->number, strerror(-device->error));
 	return device->error;
 }
@@ -107,7 +107,7 @@ static int add(struct server *server, uint32_t node, unsigned int number, char *
 
 	if (hw->type != NODE_CA || hw->port_count > MOST_PORTS) {
 		snprintf(why, 256, "\"%.100s\" cannot be a device of the kernel: %s", hw->name,
-			 hw->type == NODE_CA ? "it has too many ports" : "it is no CA");
+			 hw->type == NODE_CA ? "it has too many ports" : "it is not a CA");
 		return -EINVAL;
 	}
 	device = calloc(1, sizeof(*device));
@@ -144,7 +144,7 @@ int kernel_devices_start(struct server *server, const char *nodes, char *why)
 	for (unsigned int i = 0; !error && i < view->node_count; i++)
 		error = add(server, view->nodes[i], i, why);
 	if (error && !why[0])
-		snprintf(why, 256, "the devices of the kernel: %s", strerror(-error));
+		snprintf(why, 256, "cannot create the kernel's devices: %s", strerror(-error));
 	return error;
 }
 
@@ -168,7 +168,7 @@ void kernel_devices_node_changed(struct server *server, uint32_t node, bool pres
 		if (!present)
 			close_device(device);
 		else if (open_device(device))
-			fprintf(stderr, "umad-sim: the device mlx5_%u does not come back\n",
+			fprintf(stderr, "umad-sim: cannot bring device mlx5_%u back\n",
 				device->number);
 	}
 }

@@ -94,7 +94,8 @@ void outputs_write_stats(struct server *server)
 	free(text);
 	error = space ? output_write(&server->stats) : -ENOMEM;
 	if (error)
-		fprintf(stderr, "umad-sim: the statistics: %s\n", strerror(-error));
+		fprintf(stderr, "umad-sim: cannot write the statistics: %s\n",
+			strerror(-error));
 }
 
 int outputs_open(struct server *server, const struct server_options *options, char *why)

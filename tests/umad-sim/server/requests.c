@@ -221,7 +221,7 @@ void server_request(struct connection *connection, const void *bytes, size_t len
 	bool stays = false;
 
 	if (length < sizeof(*request) || request->magic != PROTOCOL_MAGIC) {
-		refuse(connection, -EPROTO, "this fabric is of another version");
+		refuse(connection, -EPROTO, "the fabric runs another version of umad-sim");
 		connection_close(connection);
 		return;
 	}

@@ -114,12 +114,12 @@ static int choose_sm_port(const struct fabric *fabric, const struct server_optio
 		if (graph->nodes[graph->ports[i].node].type == NODE_SWITCH)
 			*port = i; /* the fabric has no CA */
 	if (*port == NONE && spec)
-		snprintf(why, 256, "\"%.100s\" has no cable: it cannot have the subnet manager",
+		snprintf(why, 256, "the subnet manager cannot be on \"%.100s\": no cable",
 			 spec);
 	else if (*port == NONE)
 		snprintf(why, 256,
-			 "%.100s: no port can have the subnet manager: no CA has a cable, and "
-			 "there is no switch; --bare needs none",
+			 "%.100s: no port for the subnet manager: no CA has a cable, and there "
+			 "is no switch (--bare runs without one)",
 			 options->topology);
 	if (*port == NONE)
 		return -ENOENT;
@@ -136,8 +136,8 @@ static void tell_lids(const struct fabric *fabric)
 			 fabric->ports[port].lid != cable(fabric, port)->lid;
 	if (count)
 		fprintf(stderr,
-			"umad-sim: %u ports have another LID than in the topology: it is that "
-			"of another port, or does not suit the LMC\n",
+			"umad-sim: %u ports did not get their LID from the topology: another "
+			"port has it, or it does not suit the LMC\n",
 			count);
 }
 
@@ -168,8 +168,7 @@ static int init_fabric(struct server *server, struct graph *graph,
 		return error;
 	without = bring_up(fabric, sm_port);
 	if (without)
-		fprintf(stderr,
-			"umad-sim: %u ports are left without a LID: a subnet has only %u\n",
+		fprintf(stderr, "umad-sim: %u ports have no LID: a subnet has only %u\n",
 			without, LID_COUNT - 1);
 	tell_lids(fabric);
 	server->sa_agent = sa_agent_start(fabric);
@@ -358,8 +357,8 @@ static uint64_t repair_views(struct server *server, uint64_t next)
 		return next;
 	if (!server->told_missing)
 		fprintf(stderr,
-			"umad-sim: %s: %s: programs do not see the files that cannot be "
-			"written\n",
+			"umad-sim: %s: %s: programs do not see files that cannot be "
+			"written; umad-sim keeps trying\n",
 			view->folder, strerror(-view->error));
 	server->told_missing = true;
 	if (now >= server->repair_at) {

@@ -61,7 +61,7 @@ static int read_nodes(const struct fabric *fabric, struct view *view, const char
 		char part[MAX_NAME + 1];
 
 		if (!length) {
-			snprintf(why, 256, "a name is missing in \"%.200s\"", nodes);
+			snprintf(why, 256, "empty node name in \"%.200s\"", nodes);
 			return -ENOENT;
 		}
 		snprintf(part, sizeof(part), "%.*s", (int)length, name);

@@ -228,7 +228,8 @@ static void note(const struct fabric *fabric, const struct standing_rule *rule,
 	if (rule->kind == RULE_SILENT && fabric->sm_port != NONE &&
 	    cable(fabric, fabric->sm_port)->node == rule->node)
 		snprintf(error->text, sizeof(error->text),
-			 "the subnet manager and the SA are on \"%.64s\", and are silent, too",
+			 "this silences the subnet manager and the SA, too: they are on "
+			 "\"%.64s\"",
 			 hardware(fabric, rule->node)->name);
 }
 
@@ -238,7 +239,7 @@ int fault_command(struct fabric *fabric, const char *text, struct rule_error *er
 
 	if (!fault_read(fabric, text, &read, error) && read.empty) {
 		snprintf(error->text, sizeof(error->text),
-			 "a rule is missing; umad-sim --help lists them");
+			 "expected a rule; umad-sim --help lists them");
 		return -EINVAL;
 	}
 	return fault_apply(fabric, text, error);

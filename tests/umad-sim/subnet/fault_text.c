@@ -41,8 +41,8 @@ static const char *form_of(const struct reader *reader)
 static int refuse_form(struct reader *reader, const char *why, const char *what)
 {
 	if (!*what)
-		return refuse(reader, "%s; the form is \"%s\"", why, form_of(reader));
-	return refuse(reader, "%s: \"%.80s\"; the form is \"%s\"", why, what, form_of(reader));
+		return refuse(reader, "%s; example: \"%s\"", why, form_of(reader));
+	return refuse(reader, "%s: \"%.80s\"; example: \"%s\"", why, what, form_of(reader));
 }
 
 static void skip_space(struct reader *reader)
@@ -88,15 +88,15 @@ static int read_quantity(struct reader *reader, double *number, char *unit, size
 
 	*number = 0;
 	if (!isdigit((unsigned char)*start) && *start != '.')
-		return refuse_form(reader, "a number is expected", start);
+		return refuse_form(reader, "expected a number", start);
 	*number = strtod(start, &end);
 	if (!(*number >= 0 && *number <= 1e15))
-		return refuse_form(reader, "a number is expected", start);
+		return refuse_form(reader, "expected a number", start);
 	while (end[length] && !isspace((unsigned char)end[length]))
 		length++;
 	if (length >= size)
-		return refuse(reader, "an unknown unit: \"%.*s\"; the form is \"%s\"", word,
-			      start, form_of(reader));
+		return refuse(reader, "unknown unit: \"%.*s\"; example: \"%s\"", word, start,
+			      form_of(reader));
 	memcpy(unit, end, length);
 	unit[length] = '\0';
 	reader->rest = end + length;
@@ -118,11 +118,12 @@ static int read_chance(struct reader *reader, double *chance)
 			       : refuse(reader, "a chance of more than 100%%: \"%.*s\"", word,
 					start);
 	if (unit[0])
-		return refuse(reader, "a chance is a number with %%: \"%.*s\"", word, start);
+		return refuse(reader, "a chance must be a number with %%: \"%.*s\"", word,
+			      start);
 	return *chance <= 1 ? 0
 			    : refuse(reader,
-				     "a chance without %% is from 0 to 1: \"%.*s\"; in percent "
-				     "it is \"%.*s%%\"",
+				     "a chance without %% must be from 0 to 1: \"%.*s\"; in "
+				     "percent, write \"%.*s%%\"",
 				     word, start, word, start);
 }
 
@@ -148,8 +149,8 @@ static int read_time(struct reader *reader, uint64_t *time)
 			return 0;
 		}
 	return refuse(reader,
-		      "a time has one of the units ns, us, ms, s, without a space: \"%.*s\"",
-		      word, start);
+		      "a time needs a unit (ns, us, ms or s), without a space: \"%.*s\"", word,
+		      start);
 }
 
 static int read_number(struct reader *reader, uint32_t *number)
@@ -163,7 +164,7 @@ static int read_number(struct reader *reader, uint32_t *number)
 	if (error)
 		return error;
 	if (unit[0] || value > 1e9 || value != (double)(uint32_t)value)
-		return refuse(reader, "a whole number is expected: \"%.*s\"", word, start);
+		return refuse(reader, "expected a whole number: \"%.*s\"", word, start);
 	*number = (uint32_t)value;
 	return 0;
 }
@@ -177,12 +178,12 @@ static int read_width(struct reader *reader, uint32_t *lanes)
 	char *end = NULL;
 
 	if (!word)
-		return refuse_form(reader, "a width is missing", "");
+		return refuse_form(reader, "expected a width", "");
 	if (isdigit((unsigned char)*start))
 		number = strtoul(start, &end, 10);
 	if (!end || number > 12 || !link_width_exists((unsigned int)number) || *end != 'x' ||
 	    end + 1 != start + word)
-		return refuse(reader, "a width is 1x, 2x, 4x, 8x or 12x: \"%.*s\"", word,
+		return refuse(reader, "a width must be 1x, 2x, 4x, 8x or 12x: \"%.*s\"", word,
 			      start);
 	*lanes = (uint32_t)number;
 	reader->rest += word;
@@ -196,12 +197,13 @@ static int read_speed(struct reader *reader, uint32_t *number)
 	enum link_speed speed = link_speed_parse(reader->rest, (size_t)word);
 
 	if (!word)
-		return refuse_form(reader, "a speed is missing", "");
+		return refuse_form(reader, "expected a speed", "");
 	if (speed == SPEED_COUNT)
-		return refuse(reader,
-			      "a speed is SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR: "
-			      "\"%.*s\"",
-			      word, reader->rest);
+		return refuse(
+			reader,
+			"a speed must be SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR: "
+			"\"%.*s\"",
+			word, reader->rest);
 	*number = speed;
 	reader->rest += word;
 	return 0;
@@ -228,7 +230,7 @@ static int no_such_node(struct reader *reader, const char *why, const char *name
 	int shown = length < MAX_NAME ? (int)length : MAX_NAME;
 
 	if (!length)
-		return refuse_form(reader, "a node is missing", "");
+		return refuse_form(reader, "expected a node", "");
 	return refuse(reader, "%s: \"%.*s\"; the %u nodes are \"%.30s\" .. \"%.30s\"", why,
 		      shown, name, graph->node_count, graph->nodes[0].name,
 		      graph->nodes[graph->node_count - 1].name);
@@ -246,7 +248,7 @@ static int read_other_node(struct reader *reader, struct standing_rule *rule)
 	     next = strstr(next + 1, " on "))
 		on = next;
 	if (!on)
-		return refuse_form(reader, "two nodes are expected", reader->rest);
+		return refuse_form(reader, "expected two nodes", reader->rest);
 	node = find_node(reader, reader->rest, (size_t)(on - reader->rest));
 	if (node == NONE)
 		return no_such_node(reader,
@@ -274,7 +276,7 @@ static int find_port(struct reader *reader, struct standing_rule *rule, const ch
 	while (end && isspace((unsigned char)*end))
 		end++;
 	if (!end || *end || value < 1 || value > node->port_count)
-		return refuse(reader, "no such port: \"%.80s\"; the ports are 1 .. %u",
+		return refuse(reader, "no such port: \"%.80s\"; the ports are 1 to %u",
 			      reader->rest, node->port_count);
 	rule->port = node->first_port + (uint32_t)value;
 	if (cable(reader->fabric, rule->port)->peer == NONE)
@@ -293,8 +295,7 @@ static int read_port(struct reader *reader, struct standing_rule *rule)
 	if (rule->node == NONE)
 		return 0;
 	if (!(reader->form->parts & MAY_NAME_PORT))
-		return refuse_form(reader, "the rule is for a node, not for a port",
-				   reader->rest);
+		return refuse_form(reader, "this rule is for nodes, not ports", reader->rest);
 	return find_port(reader, rule, slash + 1);
 }
 
@@ -316,7 +317,7 @@ static int read_place(struct reader *reader, struct standing_rule *rule)
 
 	if (!take(reader, "on"))
 		return reader->form->parts & MUST_SAY_WHERE
-			       ? refuse_form(reader, "on which node?", reader->rest)
+			       ? refuse_form(reader, "expected \"on NODE\"", reader->rest)
 			       : 0;
 	skip_space(reader);
 	length = strlen(reader->rest);
@@ -348,7 +349,7 @@ static int judge(struct reader *reader, const struct standing_rule *rule)
 		return 0;
 	end = cable(reader->fabric, rule->port);
 	more = rule->number > (rule->kind == RULE_WIDTH ? end->width : end->speed);
-	return more ? refuse(reader, "the link of this port can only be %ux%s", end->width,
+	return more ? refuse(reader, "this port's link is only %ux%s", end->width,
 			     link_speed_name((enum link_speed)end->speed))
 		    : 0;
 }
@@ -384,9 +385,9 @@ static int read_rule(struct reader *reader, struct standing_rule *rule)
 		if (take(reader, form->word))
 			reader->form = form;
 	if (!reader->form && !*reader->rest)
-		return refuse_form(reader, "a rule is missing", "");
+		return refuse_form(reader, "expected a rule", "");
 	if (!reader->form)
-		return refuse(reader, "an unknown rule: \"%.100s\"; umad-sim --help lists them",
+		return refuse(reader, "unknown rule: \"%.100s\"; umad-sim --help lists them",
 			      reader->rest);
 	rule->kind = reader->form->kind;
 	error = read_parts(reader, rule);
@@ -394,8 +395,8 @@ static int read_rule(struct reader *reader, struct standing_rule *rule)
 	if (!error && *reader->rest)
 		error = refuse_form(reader,
 				    reader->form->parts & EVERYWHERE
-					    ? "nothing can follow this rule"
-					    : "\"on\" is expected",
+					    ? "unexpected after this rule"
+					    : "expected \"on\"",
 				    reader->rest);
 	return error;
 }

@@ -68,7 +68,7 @@ static int sort_names(struct joining *joining)
 
 		if (!compare_texts(&name[-1].id, &name->id))
 			return read_fail(reader, reader->records[name->node].place, -EINVAL,
-					 SHOW " is a node already, in line %u", SHOWN(name->id),
+					 SHOW " is already a node, in line %u", SHOWN(name->id),
 					 reader->records[name[-1].node].place.line);
 	}
 	return 0;
@@ -95,7 +95,7 @@ static int find_peer(const struct joining *joining, const struct end *end, uint3
 	*peer = graph_port(reader->graph, node, end->peer_number);
 	if (*peer == NONE || !end->peer_number)
 		return read_fail(reader, end->place, -EINVAL,
-				 "port %u of " SHOW ", which has %u", end->peer_number,
+				 "no port %u on " SHOW ", which has %u", end->peer_number,
 				 SHOWN(end->peer), reader->graph->nodes[node].port_count);
 	return 0;
 }
@@ -152,19 +152,19 @@ static int plug_in(const struct joining *joining, const struct end *end, uint32_
 		return read_fail(reader, end->place, -EINVAL, "a cable from a port to itself");
 	if ((end->widths || other->widths) && !widths)
 		return read_fail(reader, end->place, -EINVAL,
-				 "a width that line %u, the other end, does not have",
+				 "the width differs from that of the other end, line %u",
 				 other->place.line);
 	if ((end->speeds || other->speeds) && !speeds)
 		return read_fail(reader, end->place, -EINVAL,
-				 "a speed that line %u, the other end, does not have",
+				 "the speed differs from that of the other end, line %u",
 				 other->place.line);
 	ret = graph_cable(reader->graph, end->port, peer, best_width(widths),
 			  best_speed(speeds));
 	port = &reader->graph->ports[end->port];
 	if (!ret && !both_support(reader->graph, port, port->width, port->speed))
 		return read_fail(reader, end->place, -EINVAL,
-				 "a link of %ux%s, which w=, s= or e= of an end excludes",
-				 port->width, link_speed_name((enum link_speed)port->speed));
+				 "w=, s= or e= of an end excludes a link of %ux%s", port->width,
+				 link_speed_name((enum link_speed)port->speed));
 	return ret;
 }
 
@@ -176,7 +176,7 @@ static int taken(const struct joining *joining, const struct end *end, uint32_t 
 	const struct graph_port *far = &graph->ports[graph->ports[port].peer];
 
 	return read_fail(joining->reader, end->place, -EINVAL,
-			 "port %u of \"%s\" is cabled to port %u of \"%s\" already",
+			 "port %u of \"%s\" is already cabled to port %u of \"%s\"",
 			 graph->ports[port].number, graph->nodes[graph->ports[port].node].name,
 			 far->number, graph->nodes[far->node].name);
 }
@@ -209,7 +209,7 @@ static int heed_peer_lid(const struct joining *joining, const struct end *end, u
 		return 0;
 	if (port->lid && port->lid != end->peer_lid)
 		return read_fail(joining->reader, end->place, -EINVAL,
-				 "LID %u of \"%s\", which is %u elsewhere", end->peer_lid,
+				 "LID %u of \"%s\", but %u in another line", end->peer_lid,
 				 node->name, port->lid);
 	port->lid = end->peer_lid;
 	return 0;
@@ -233,13 +233,12 @@ static int heed_active(const struct joining *joining, const struct end *end)
 	if (graph_degrade(reader->graph, end->port, end->active_width,
 			  (enum link_speed)end->active_speed))
 		return read_fail(reader, end->place, -EINVAL,
-				 "active=%ux%s on a link of %ux%s, which is less",
-				 end->active_width,
+				 "active=%ux%s exceeds the link's %ux%s", end->active_width,
 				 link_speed_name((enum link_speed)end->active_speed),
 				 port->width, link_speed_name((enum link_speed)port->speed));
 	if (!both_support(reader->graph, port, end->active_width, end->active_speed))
 		return read_fail(reader, end->place, -EINVAL,
-				 "active=%ux%s, which w=, s= or e= of an end excludes",
+				 "w=, s= or e= of an end excludes active=%ux%s",
 				 end->active_width,
 				 link_speed_name((enum link_speed)end->active_speed));
 	return 0;
@@ -329,7 +328,7 @@ static int judge_guids(struct joining *joining)
 		return read_fail(reader,
 				 end == NONE ? reader->records[owner->node].place
 					     : reader->ends[end].place,
-				 -EINVAL, "GUID 0x%" PRIx64 " is that of \"%s\" already",
+				 -EINVAL, "GUID 0x%" PRIx64 " is already that of \"%s\"",
 				 owner->guid, reader->graph->nodes[owner[-1].node].name);
 	}
 	return 0;

@@ -232,12 +232,12 @@ static int generate_fat_tree(struct generator *generator)
 	if (level_count > MAX_LEVELS)
 		return fail(generator, "more than %u levels", MAX_LEVELS);
 	if (level_count > 1 && radix % 2)
-		return fail(generator, "an odd radix: half of the ports lead up, half down");
+		return fail(generator,
+			    "the radix must be even: half of the ports lead up, half down");
 	hosts = measure_levels(levels, level_count, radix);
 	if (generator->number_count > 2) {
 		if (generator->numbers[2] > hosts)
-			return fail(generator, "it has %llu hosts at most",
-				    (unsigned long long)hosts);
+			return fail(generator, "at most %llu hosts", (unsigned long long)hosts);
 		hosts = generator->numbers[2];
 	}
 	ret = check_size(generator, hosts);
@@ -489,9 +489,9 @@ int topology_generate(struct graph *graph, const char *spec, struct topology_err
 			    shape->numbers);
 	for (i = 0; i < generator.number_count; i++) {
 		if (!generator.numbers[i])
-			return fail(&generator, "a zero");
+			return fail(&generator, "numbers must not be 0");
 	}
 	if (!take_link(&generator, &text))
-		return fail(&generator, "no link's width and speed, such as @4xHDR");
+		return fail(&generator, "expected a width and speed such as @4xHDR");
 	return shape->generate(&generator);
 }

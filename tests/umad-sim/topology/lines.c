@@ -146,7 +146,7 @@ static int compose_id(struct reader *reader, struct text *id)
 static int read_id(struct reader *reader, struct text *rest, struct text *id)
 {
 	if (!take_quoted(rest, false, id))
-		return fail(reader, "no name in quotes");
+		return fail(reader, "expected a name in quotes");
 	return compose_id(reader, id);
 }
 
@@ -221,7 +221,7 @@ static int add_node(struct reader *reader, enum node_type type, uint64_t ports, 
 	if (name.length > MAX_NAME)
 		name.length = MAX_NAME;
 	if (!guid || guid > UINT64_MAX - 2ULL * MAX_PORTS)
-		return fail(reader, "no GUID: 0x%llx", (unsigned long long)guid);
+		return fail(reader, "not a GUID: 0x%llx", (unsigned long long)guid);
 	memcpy(terminated, name.bytes, name.length);
 	terminated[name.length] = 0;
 	ret = judge_id(reader, type, id);
@@ -251,9 +251,9 @@ static int read_own_port(struct reader *reader, struct text *rest)
 	if (take_word(rest, "port"))
 		take_word(rest, "0");
 	if (!take_lid(rest, &port->lid))
-		return fail(reader, "a LID of 0 to %u expected", MAX_LID);
+		return fail(reader, "expected a LID from 0 to %u", MAX_LID);
 	if (!take_lmc(rest, &port->lmc))
-		return fail(reader, "an LMC of 0 to %u expected", MAX_LMC);
+		return fail(reader, "expected an LMC from 0 to %u", MAX_LMC);
 	/* only an enhanced port 0 can have an LMC (IBA 14.2.5.6) */
 	node->enhanced_port0 = enhanced || (!base && port->lmc);
 	return 0;
@@ -267,7 +267,7 @@ static int read_node_comment(struct reader *reader, struct text *rest)
 	if (reader->graph->nodes[reader->node].type == NODE_SWITCH)
 		ret = read_own_port(reader, rest);
 	if (!ret && !at_end_of_comment(rest))
-		ret = fail(reader, "unknown behind a node's name: " SHOW, SHOWN(*rest));
+		ret = fail(reader, "unexpected after a node's name: " SHOW, SHOWN(*rest));
 	return ret;
 }
 
@@ -281,17 +281,17 @@ int read_header(struct reader *reader, enum node_type type, struct text *rest)
 
 	reader->node = NONE;
 	if (!take_number(rest, 10, MAX_PORTS, &ports) || !ports)
-		return fail(reader, "a number of 1 to %u ports expected", MAX_PORTS);
+		return fail(reader, "expected a number of ports from 1 to %u", MAX_PORTS);
 	skip_blanks(rest);
 	ret = read_id(reader, rest, &id);
 	if (ret)
 		return ret;
 	if (!at_end(rest))
-		return fail(reader, "unknown behind a node's name: " SHOW, SHOWN(*rest));
+		return fail(reader, "unexpected after a node's name: " SHOW, SHOWN(*rest));
 	name = id;
 	described = rest->length && *rest->bytes == '"';
 	if (described && !take_quoted(rest, true, &name))
-		return fail(reader, "a quote that does not end");
+		return fail(reader, "a closing quote is missing");
 	ret = add_node(reader, type, ports, id, name);
 	return ret || !described ? ret : read_node_comment(reader, rest);
 }
@@ -323,8 +323,8 @@ static int read_options(struct reader *reader, struct text *rest, struct end *en
 			valid = false;
 		if (!valid)
 			return fail(reader,
-				    "w=WIDTHS, s=SPEEDS, e=EXTENDED or active=1xFDR "
-				    "expected: " SHOW,
+				    "expected w=WIDTHS, s=SPEEDS, e=EXTENDED or "
+				    "active=1xFDR: " SHOW,
 				    SHOWN(option));
 	}
 	port->widths = end->widths = (uint8_t)widths;
@@ -348,16 +348,17 @@ static int read_port_comment(struct reader *reader, struct text *rest, struct en
 	skip_blanks(rest);
 	if (valid && rest->length && *rest->bytes == '"') {
 		if (!take_quoted(rest, true, &name))
-			return fail(reader, "a quote that does not end");
+			return fail(reader, "a closing quote is missing");
 		valid = take_lid(rest, &end->peer_lid);
 	}
 	if (!valid)
-		return fail(reader, "a LID of 0 to %u or an LMC of 0 to %u expected", MAX_LID,
-			    MAX_LMC);
+		return fail(reader, "expected a LID from 0 to %u or an LMC from 0 to %u",
+			    MAX_LID, MAX_LMC);
 	if (!take_link(rest, end))
-		return fail(reader, "a width and speed such as 4xHDR expected");
+		return fail(reader, "expected a width and speed such as 4xHDR");
 	if (!take_full(rest) || !at_end_of_comment(rest))
-		return fail(reader, "unknown behind the other end's name: " SHOW, SHOWN(*rest));
+		return fail(reader, "unexpected after the other end's name: " SHOW,
+			    SHOWN(*rest));
 	if (reader->graph->nodes[reader->node].type != NODE_SWITCH) {
 		reader->graph->ports[end->port].lid = own.lid;
 		reader->graph->ports[end->port].lmc = own.lmc;
@@ -403,7 +404,7 @@ static int own_port(struct reader *reader, uint64_t number, struct end *end)
 	struct graph_port *ports = reader->graph->ports;
 
 	if (!number || number > node->port_count)
-		return fail(reader, "port %u of a node of %u ports", (unsigned int)number,
+		return fail(reader, "no port %u: the node has %u", (unsigned int)number,
 			    node->port_count);
 	if (reader->told[number])
 		return fail(reader, "port %u is cabled twice", (unsigned int)number);
@@ -421,9 +422,9 @@ int read_port(struct reader *reader, struct text *rest)
 	int ret;
 
 	if (reader->node == NONE)
-		return fail(reader, "a port ahead of the first node");
+		return fail(reader, "a port before the first node");
 	if (!take_port(rest, &number, &end.guid))
-		return fail(reader, "a port of 1 to %u in brackets expected", MAX_PORTS);
+		return fail(reader, "expected a port from 1 to %u in brackets", MAX_PORTS);
 	ret = own_port(reader, number, &end);
 	if (ret)
 		return ret;
@@ -433,7 +434,7 @@ int read_port(struct reader *reader, struct text *rest)
 		return ret;
 	skip_blanks(rest);
 	if (!take_port(rest, &peer_number, &end.peer_guid))
-		return fail(reader, "the other end's port of 1 to %u expected", MAX_PORTS);
+		return fail(reader, "expected the other end's port, from 1 to %u", MAX_PORTS);
 	end.peer_number = (uint16_t)peer_number;
 	ret = read_options(reader, rest, &end);
 	if (!ret && at_end(rest) && rest->length)

@@ -80,10 +80,11 @@ static int unknown(const char *spec, int why, struct topology_error *error)
 	char words[100];
 
 	topology_words(words, sizeof(words));
-	return topology_fail(error, why,
-			     "\"%.80s\" is no built-in topology (%s), and not a file that can "
-			     "be read: %s",
-			     spec, words, strerror(-why));
+	return topology_fail(
+		error, why,
+		"\"%.80s\" is neither a built-in topology (%s) nor a readable file: "
+		"%s",
+		spec, words, strerror(-why));
 }
 
 int topology_load(struct graph *graph, const char *spec, struct topology_error *error)

@@ -91,7 +91,7 @@ static int read_module(struct reader *reader, struct text *rest)
 {
 	if (!take_quoted(rest, false, &reader->module) || reader->module.length > MAX_NAME ||
 	    !at_end(rest))
-		return fail(reader, "a module's name in quotes expected");
+		return fail(reader, "expected a module's name in quotes");
 	reader->node = NONE;
 	return 0;
 }
@@ -110,7 +110,7 @@ static int read_attribute(struct reader *reader, struct text *rest)
 	skip_blanks(rest);
 	sum = attribute && take_char(rest, '+');
 	if ((!attribute && !module) || (!take_char(rest, '=') && !sum))
-		return fail(reader, "neither a node, a port nor an attribute that is known");
+		return fail(reader, "not a node, a port or a known attribute");
 	skip_blanks(rest);
 	if (module)
 		return read_module(reader, rest);
@@ -119,7 +119,7 @@ static int read_attribute(struct reader *reader, struct text *rest)
 	    (rest->length && *rest->bytes == '(' &&
 	     !take_enclosed(rest, "()", 16, UINT64_MAX, &own)) ||
 	    !at_end(rest))
-		return fail(reader, "%s is a number of at most 0x%llx", attribute->key,
+		return fail(reader, "%s must be a number up to 0x%llx", attribute->key,
 			    (unsigned long long)attribute->most);
 	*value = sum ? *value + number : number;
 	note_guid(reader, attribute);
@@ -212,10 +212,10 @@ static int read_include(struct reader *reader, struct text name)
 		name.length--;
 	}
 	if (!name.length || name.length > 4000)
-		return fail(reader, "a file's name expected");
+		return fail(reader, "expected the name of a file");
 	if (reader->depth == MAX_DEPTH || reader->source_count > MAX_INCLUDES)
-		return fail(reader, "more than %u files, or %u within each other", MAX_INCLUDES,
-			    MAX_DEPTH);
+		return fail(reader, "more than %u files, or nested more than %u deep",
+			    MAX_INCLUDES, MAX_DEPTH);
 	return include(reader, name);
 }
 
@@ -255,7 +255,7 @@ static int read_source(struct reader *reader, uint32_t source, struct text all)
 		reader->place.line++;
 		drop(&all, line.length + (end != NULL));
 		if (memchr(line.bytes, 0, line.length))
-			return fail(reader, "a zero byte: not a text");
+			return fail(reader, "not a text file: it contains a zero byte");
 		if (line.length && line.bytes[line.length - 1] == '\r')
 			line.length--;
 		ret = read_line(reader, line);
@@ -292,7 +292,7 @@ int topology_read(struct graph *graph, const char *text, size_t length, const ch
 	if (!ret)
 		ret = read_source(&reader, 0, (struct text){text, length});
 	if (!ret && !graph->node_count)
-		ret = fail(&reader, "no node in the whole file");
+		ret = fail(&reader, "the file has no node");
 	if (!ret)
 		ret = cables_join(&reader);
 	if (ret == -ENOMEM)

@@ -190,13 +190,13 @@ SUBNET_TEST(a_hash_in_a_node_s_name_begins_no_comment)
 			 port_of(subnet, BETA, 1));
 }
 
-#define UNKNOWN(word)         "an unknown rule: \"" word "\"; umad-sim --help lists them"
+#define UNKNOWN(word)         "unknown rule: \"" word "\"; umad-sim --help lists them"
 #define NO_NODE(name)         "no such node: \"" name "\"; the 5 nodes are \"near\" .. \"gamma\""
-#define NO_PORT(name)         "no such port: \"" name "\"; the ports are 1 .. 2"
-#define NO_WIDTH(text)        "a width is 1x, 2x, 4x, 8x or 12x: \"" text "\""
-#define NO_TIME(text)         "a time has one of the units ns, us, ms, s, without a space: " text
-#define NO_NUMBER(text, form) "a number is expected" text "; the form is \"" form "\""
-#define WHERE(form)           "on which node?; the form is \"" form "\""
+#define NO_PORT(name)         "no such port: \"" name "\"; the ports are 1 to 2"
+#define NO_WIDTH(text)        "a width must be 1x, 2x, 4x, 8x or 12x: \"" text "\""
+#define NO_TIME(text)         "a time needs a unit (ns, us, ms or s), without a space: " text
+#define NO_NUMBER(text, form) "expected a number" text "; example: \"" form "\""
+#define WHERE(form)           "expected \"on NODE\"; example: \"" form "\""
 
 SUBNET_TEST(other_texts_are_refused_with_a_reason)
 {
@@ -219,19 +219,19 @@ SUBNET_TEST(other_texts_are_refused_with_a_reason)
 		{"slow on beta", NO_NUMBER(": \"on beta\"", "slow 5ms")},
 		{"reorder 1%", NO_NUMBER("", "reorder 1% 2ms")},
 		{"slow 1e300s", NO_NUMBER(": \"1e300s\"", "slow 5ms")},
-		{"loss 5ms on beta", "a chance is a number with %: \"5ms\""},
+		{"loss 5ms on beta", "a chance must be a number with %: \"5ms\""},
 		{"loss 101%", "a chance of more than 100%: \"101%\""},
-		{"busy 1percent%", "an unknown unit: \"1percent%\"; the form is \"busy 50%\""},
+		{"busy 1percent%", "unknown unit: \"1percent%\"; example: \"busy 50%\""},
 		{"loss 2 on beta",
-		 "a chance without % is from 0 to 1: \"2\"; in percent it is \"2%\""},
+		 "a chance without % must be from 0 to 1: \"2\"; in percent, write \"2%\""},
 		{"slow 5", NO_TIME("\"5\"")},
 		{"slow 5 ms", NO_TIME("\"5\"")},
 		{"slow 5min", NO_TIME("\"5min\"")},
 		{"slow 1e10s", NO_TIME("\"1e10s\"")},
 		{"counters 16 on beta", "counters have 32 or 64 bits, not 16"},
-		{"smp-queue 1.5", "a whole number is expected: \"1.5\""},
-		{"smp-queue 2ms", "a whole number is expected: \"2ms\""},
-		{"smp-queue 1e10", "a whole number is expected: \"1e10\""},
+		{"smp-queue 1.5", "expected a whole number: \"1.5\""},
+		{"smp-queue 2ms", "expected a whole number: \"2ms\""},
+		{"smp-queue 1e10", "expected a whole number: \"1e10\""},
 		/* widths and speeds */
 		{"width 1", NO_WIDTH("1")},
 		{"width 3x", NO_WIDTH("3x")},
@@ -240,15 +240,15 @@ SUBNET_TEST(other_texts_are_refused_with_a_reason)
 		{"width 1xSDR", NO_WIDTH("1xSDR")},
 		{"width x", NO_WIDTH("x")},
 		{"width on", NO_WIDTH("on")},
-		{"width", "a width is missing; the form is \"width 1x on NODE/PORT\""},
+		{"width", "expected a width; example: \"width 1x on NODE/PORT\""},
 		{"speed 1x on beta/1",
-		 "a speed is SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR: \"1x\""},
-		{"speed", "a speed is missing; the form is \"speed FDR on NODE/PORT\""},
-		{"width 8x on beta/1", "the link of this port can only be 4xEDR"},
-		{"speed HDR on beta/1", "the link of this port can only be 4xEDR"},
+		 "a speed must be SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR: \"1x\""},
+		{"speed", "expected a speed; example: \"speed FDR on NODE/PORT\""},
+		{"width 8x on beta/1", "this port's link is only 4xEDR"},
+		{"speed HDR on beta/1", "this port's link is only 4xEDR"},
 		/* places */
 		{"loss 1% on delta", NO_NODE("delta")},
-		{"loss 1% on", "a node is missing; the form is \"loss 1%\""},
+		{"loss 1% on", "expected a node; example: \"loss 1%\""},
 		{"loss 1% on delta/1", NO_NODE("delta/1")},
 		{"link down on beta/3", NO_PORT("beta/3")},
 		{"link down on beta/300", NO_PORT("beta/300")},
@@ -257,14 +257,14 @@ SUBNET_TEST(other_texts_are_refused_with_a_reason)
 		{"link down on beta/", NO_PORT("beta/")},
 		{"link down on beta/x", NO_PORT("beta/x")},
 		{"link down on beta/0", NO_PORT("beta/0")},
-		{"loss 1% on near/0", "no such port: \"near/0\"; the ports are 1 .. 6"},
+		{"loss 1% on near/0", "no such port: \"near/0\"; the ports are 1 to 6"},
 		{"link down on near/5", "the port has no cable: \"near/5\""},
 		{"loss 1% on far/6", "the port has no cable: \"far/6\""},
 		{"after 1s width 1x on far/6", "the port has no cable: \"far/6\""},
-		{"silent on beta/1", "the rule is for a node, not for a port: \"beta/1\"; the "
-				     "form is \"silent on NODE\""},
-		{"slow 1ms on beta/1", "the rule is for a node, not for a port: \"beta/1\"; "
-				       "the form is \"slow 5ms\""},
+		{"silent on beta/1", "this rule is for nodes, not ports: \"beta/1\"; "
+				     "example: \"silent on NODE\""},
+		{"slow 1ms on beta/1", "this rule is for nodes, not ports: \"beta/1\"; "
+				       "example: \"slow 5ms\""},
 		{"silent", WHERE("silent on NODE")},
 		{"reboot 1s", WHERE("reboot 200ms on NODE")},
 		{"link down", WHERE("link down on NODE/PORT")},
@@ -272,26 +272,24 @@ SUBNET_TEST(other_texts_are_refused_with_a_reason)
 		{"remove", WHERE("remove on NODE")},
 		{"add", WHERE("return on NODE")},
 		/* two nodes */
-		{"redirect", "two nodes are expected; the form is \"redirect NODE on NODE\""},
+		{"redirect", "expected two nodes; example: \"redirect NODE on NODE\""},
 		{"redirect beta",
-		 "two nodes are expected: \"beta\"; the form is \"redirect NODE on NODE\""},
-		{"clone beta",
-		 "two nodes are expected: \"beta\"; the form is \"clone NODE on NODE\""},
+		 "expected two nodes: \"beta\"; example: \"redirect NODE on NODE\""},
+		{"clone beta", "expected two nodes: \"beta\"; example: \"clone NODE on NODE\""},
 		{"redirect delta on beta", "no such node to redirect to: \"delta\"; the 5 "
 					   "nodes are \"near\" .. \"gamma\""},
 		{"redirect beta on delta", NO_NODE("delta")},
 		{"clone delta on beta",
 		 "no such node to clone: \"delta\"; the 5 nodes are \"near\" .. \"gamma\""},
 		/* text after a rule */
-		{"loss 1% beta", "\"on\" is expected: \"beta\"; the form is \"loss 1%\""},
-		{"clear all", "nothing can follow this rule: \"all\"; the form is \"clear\""},
-		{"reorder 1% 2ms 3ms",
-		 "\"on\" is expected: \"3ms\"; the form is \"reorder 1% 2ms\""},
+		{"loss 1% beta", "expected \"on\": \"beta\"; example: \"loss 1%\""},
+		{"clear all", "unexpected after this rule: \"all\"; example: \"clear\""},
+		{"reorder 1% 2ms 3ms", "expected \"on\": \"3ms\"; example: \"reorder 1% 2ms\""},
 		{"reroute 1s on beta",
-		 "nothing can follow this rule: \"on beta\"; the form is \"reroute 50ms\""},
+		 "unexpected after this rule: \"on beta\"; example: \"reroute 50ms\""},
 		/* a rule for later is read now */
 		{"after 2s lose 1%", UNKNOWN("lose 1%")},
-		{"after 2s", "a rule is missing; the form is \"after 2s RULE\""},
+		{"after 2s", "expected a rule; example: \"after 2s RULE\""},
 		{"after loss 1%", NO_NUMBER(": \"loss 1%\"", "after 2s RULE")},
 		{"after 2s after 2s clear", UNKNOWN("after 2s clear")},
 	};
@@ -331,7 +329,7 @@ static const char *note_on(struct subnet *subnet, const char *text)
 SUBNET_TEST(a_rule_that_silences_the_subnet_manager_says_so)
 {
 	static const char expected[] =
-		"the subnet manager and the SA are on \"alpha\", and are silent, too";
+		"this silences the subnet manager and the SA, too: they are on \"alpha\"";
 
 	assert_string_equal(note_on(subnet, "silent on alpha"), expected);
 	assert_string_equal(note_on(subnet, "after 1s silent on alpha"), expected);
@@ -360,7 +358,7 @@ SUBNET_TEST(a_long_text_is_quoted_in_part)
 	text[sizeof(text) - 1] = '\0';
 	assert_int_equal(fault_apply(&subnet->fabric, text, &error), -EINVAL);
 	assert_int_equal(strlen(error.text),
-			 strlen("an unknown rule: \"\"; umad-sim --help lists them") + 100);
+			 strlen("unknown rule: \"\"; umad-sim --help lists them") + 100);
 }
 
 /* The text with NODE and PORT replaced by existing ones. */

@@ -303,12 +303,12 @@ TEST(nonsense_for_a_generator_is_refused_with_the_reason)
 		const char *spec, *reason;
 	} rows[] = {
 		{"pair:2", "expected pair[@WIDTHxSPEED]"},
-		{"pair@", "no link's width"},
-		{"pair@4", "no link's width"},
-		{"pair@4x", "no link's width"},
-		{"pair@3xHDR", "no link's width"},
-		{"pair@4xhdr", "no link's width"},
-		{"pair@4xHDR ", "no link's width"},
+		{"pair@", "expected a width and speed"},
+		{"pair@4", "expected a width and speed"},
+		{"pair@4x", "expected a width and speed"},
+		{"pair@3xHDR", "expected a width and speed"},
+		{"pair@4xhdr", "expected a width and speed"},
+		{"pair@4xHDR ", "expected a width and speed"},
 		{"fat-tree", "expected fat-tree:RADIX,LEVELS[,HOSTS]"},
 		{"fat-tree:8", "expected fat-tree"},
 		{"fat-tree:8,", "expected fat-tree"},
@@ -317,23 +317,23 @@ TEST(nonsense_for_a_generator_is_refused_with_the_reason)
 		{"fat-tree:8,-2", "expected fat-tree"},
 		{"fat-tree:8,2x", "expected fat-tree"},
 		{"fat-tree: 8,2", "expected fat-tree"},
-		{"fat-tree:8,0", "a zero"},
-		{"fat-tree:0,2", "a zero"},
-		{"fat-tree:8,2,0", "a zero"},
-		{"fat-tree:9,2", "an odd radix"},
+		{"fat-tree:8,0", "numbers must not be 0"},
+		{"fat-tree:0,2", "numbers must not be 0"},
+		{"fat-tree:8,2,0", "numbers must not be 0"},
+		{"fat-tree:9,2", "the radix must be even"},
 		{"fat-tree:256,2", "more than 254 ports"},
 		{"fat-tree:8,7", "more than 6 levels"},
-		{"fat-tree:8,2,33", "32 hosts at most"},
+		{"fat-tree:8,2,33", "at most 32 hosts"},
 		{"fat-tree:254,6", "more than 200000 nodes"},
 		{"fat-tree:64,4,190000", "more than 200000 nodes"},
 		{"fat-tree:99999999999999999999,2", "more than 254 ports"},
 		{"dragonfly:9,4", "expected dragonfly"},
-		{"dragonfly:9,0,2", "a zero"},
+		{"dragonfly:9,0,2", "numbers must not be 0"},
 		{"dragonfly:9,200,100", "would need 300 ports"},
 		{"dragonfly:200000,200000,200000", "ports"},
 		{"dragonfly:1000,100,10", "more than 200000 nodes"},
 		{"torus:4,4", "expected torus"},
-		{"torus:4,4,0", "a zero"},
+		{"torus:4,4,0", "numbers must not be 0"},
 		{"torus:4,4,4,250", "would need 256 ports"},
 		{"torus:99999,99999,99999", "more than 200000 nodes"},
 		{"torus:50,50,50,3", "more than 200000 nodes"},
@@ -372,8 +372,8 @@ TEST(a_word_that_is_no_topology_and_no_file_is_told_as_both)
 		graph_init(&graph);
 		assert_int_equal(topology_load(&graph, rows[i].spec, &error), rows[i].error);
 		snprintf(expected, sizeof(expected),
-			 "\"%s\" is no built-in topology (pair, fat-tree, dragonfly, torus), "
-			 "and not a file that can be read: %s",
+			 "\"%s\" is neither a built-in topology (pair, fat-tree, dragonfly, "
+			 "torus) nor a readable file: %s",
 			 rows[i].spec, rows[i].reason);
 		assert_string_equal(error.text, expected);
 		graph_free(&graph);

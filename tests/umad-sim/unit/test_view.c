@@ -171,9 +171,9 @@ SUBNET_TEST(nodes_that_do_not_exist_are_named)
 	assert_int_equal(view_check_nodes(&subnet->fabric, "gamma,delta", why), -ENOENT);
 	assert_string_equal(why, "no node \"delta\"");
 	assert_int_equal(view_check_nodes(&subnet->fabric, "gamma,", why), -ENOENT);
-	assert_string_equal(why, "a name is missing in \"gamma,\"");
+	assert_string_equal(why, "empty node name in \"gamma,\"");
 	assert_int_equal(view_check_nodes(&subnet->fabric, "gamma,,alpha", why), -ENOENT);
-	assert_string_equal(why, "a name is missing in \"gamma,,alpha\"");
+	assert_string_equal(why, "empty node name in \"gamma,,alpha\"");
 }
 
 static int make_folder(void)
