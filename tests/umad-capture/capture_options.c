@@ -18,8 +18,8 @@ static const char usage[] =
 	"\n"
 	"  -w FILE       writes a capture (pcap) of InfiniBand frames; - is standard output\n"
 	"  --summary     prints a line for each MAD on standard error\n"
-	"  --slowest N   prints the lines of the N requests that took the longest time, when\n"
-	"                the program has ended\n"
+	"  --slowest N   prints the lines of the N slowest requests when the program has\n"
+	"                ended\n"
 	"  -f FILTER     writes only MADs for which the expression is true, such as\n"
 	"                \"class SubnAdm and (error or attribute = NodeInfo)\"; an expression "
 	"has\n"
@@ -31,11 +31,8 @@ static const char usage[] =
 	"                time, of a response or timeout since its request, with a unit:\n"
 	"                time > 1ms\n"
 	"                and, or, not, brackets\n"
-	"  -C MEGABYTES  begins another file before a file has more than this number of "
-	"million\n"
-	"                bytes\n"
-	"  -W COUNT      keeps this number of files, and overwrites the first one after the "
-	"last\n"
+	"  -C MEGABYTES  starts a new file before one exceeds this many million bytes\n"
+	"  -W COUNT      keeps this many files, then overwrites the oldest\n"
 	"  --version     prints the version\n"
 	"  --help        prints this text\n"
 	"\n"
@@ -112,18 +109,18 @@ static void take_option(struct capture_options *options, int option)
 		options->filter = read_filter(optarg);
 		break;
 	case 'C':
-		options->most =
-			1000000ULL * read_count(optarg, 1000000, "-C is a number of megabytes");
+		options->most = 1000000ULL *
+				read_count(optarg, 1000000, "-C needs a number of megabytes");
 		break;
 	case 'W':
-		options->files = read_count(optarg, 1000000, "-W is a number of files");
+		options->files = read_count(optarg, 1000000, "-W needs a number of files");
 		break;
 	case SUMMARY:
 		options->summary = true;
 		break;
 	case SLOWEST:
 		options->slowest = read_count(optarg, SLOWEST_MOST,
-					      "--slowest is a number from 1 to 1000");
+					      "--slowest needs a number from 1 to 1000");
 		break;
 	case VERSION:
 		show("umad-capture " CAPTURE_VERSION "\n");
@@ -143,12 +140,12 @@ void read_capture_options(int argc, char **argv, struct capture_options *options
 	while ((option = getopt_long(argc, argv, "+w:f:C:W:h", long_options, NULL)) != -1)
 		take_option(options, option);
 	if (!options->file && !options->summary && !options->slowest)
-		wrong("-w FILE, --summary or --slowest is missing");
+		wrong("nothing to write: give -w FILE, --summary or --slowest");
 	if (options->files && !options->most)
 		wrong("-W needs -C");
 	if (options->most && (!options->file || !strcmp(options->file, "-")))
 		wrong("-C needs -w FILE");
 	if (optind >= argc)
-		wrong("a program is missing");
+		wrong("no program given");
 	options->program = argv + optind;
 }

@@ -57,7 +57,7 @@ static void next_word(struct reader *reader)
 				 ? 2
 				 : 1;
 	if (length >= WORD_BYTES) {
-		fail(reader, "this word is too long");
+		fail(reader, "word too long");
 		length = 0;
 	}
 	memcpy(reader->word, text + reader->at, length);
@@ -130,13 +130,13 @@ static void read_time(struct reader *reader, struct filter *filter)
 	if (isdigit((unsigned char)reader->word[0]) && !strpbrk(reader->word, "xX"))
 		number = strtod(reader->word, &unit);
 	if (number < 0)
-		fail(reader, "a time such as 1ms is missing here");
+		fail(reader, "expected a time such as 1ms");
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strcmp(unit, units[i].name) && number * units[i].ns < 1e18) {
 			filter->number = (uint64_t)(number * units[i].ns);
 			return;
 		}
-	fail(reader, "a time has one of the units ns, us, ms, s");
+	fail(reader, "a time needs a unit: ns, us, ms or s");
 }
 
 static void read_number_or_name(struct reader *reader, struct filter *filter)
@@ -147,17 +147,17 @@ static void read_number_or_name(struct reader *reader, struct filter *filter)
 	errno = 0;
 	filter->number = strtoull(reader->word, &end, 0);
 	if (!reader->word[0] || !is_word_part(reader->word[0]) || reader->word[0] == '-')
-		fail(reader, "a value is missing here");
+		fail(reader, "expected a value");
 	else if (errno)
-		fail(reader, "this number is too large");
+		fail(reader, "number too large");
 	else if (*end && (isdigit((unsigned char)reader->word[0]) || !has_names))
-		fail(reader, "this is no number");
+		fail(reader, "not a number");
 	else if (*end && !is_known_name(filter->field, reader->word))
-		fail(reader, "there is no such name");
+		fail(reader, "unknown name");
 	else if (!*end && filter->number > filter->field->most)
-		fail(reader, "the field has no value as large as this");
+		fail(reader, "value too large for this field");
 	else if (*end && filter->comparison > NOT_EQUAL)
-		fail(reader, "names are the same or not: no other comparison makes sense");
+		fail(reader, "names can only be compared with = and !=");
 	else if (*end)
 		strcpy(filter->name, reader->word);
 }
@@ -183,8 +183,8 @@ static struct filter *read_term(struct reader *reader)
 	struct filter *filter;
 
 	if (!flag && !field)
-		return fail(reader, reader->word[0] ? "this is no part of a filter"
-						    : "the filter ends too early");
+		return fail(reader, reader->word[0] ? "unknown word in the filter"
+						    : "the filter is incomplete");
 	filter = node(reader, flag ? FILTER_FLAG : FILTER_COMPARE, NULL, NULL);
 	if (!filter)
 		return NULL;
@@ -204,7 +204,7 @@ static struct filter *read_not(struct reader *reader)
 	struct filter *inner;
 
 	if (++reader->depth > DEEPEST)
-		return fail(reader, "this is too deep");
+		return fail(reader, "nested too deep");
 	if (is_word(reader, "not", "!")) {
 		next_word(reader);
 		inner = read_not(reader);
@@ -214,7 +214,7 @@ static struct filter *read_not(struct reader *reader)
 		inner = read_or(reader);
 		if (inner && !is_word(reader, ")", NULL)) {
 			filter_free(inner);
-			inner = fail(reader, "a closing bracket is missing here");
+			inner = fail(reader, "expected a closing bracket");
 		} else if (inner) {
 			next_word(reader);
 		}
@@ -266,7 +266,7 @@ struct filter *filter_read(const char *text, struct filter_error *error)
 	filter = read_or(&reader);
 	if (filter && (reader.word[0] || reader.failed)) {
 		filter_free(filter);
-		filter = fail(&reader, "\"and\" or \"or\" is missing here");
+		filter = fail(&reader, "expected \"and\" or \"or\"");
 	}
 	return filter;
 }

@@ -146,7 +146,8 @@ static void tell_losses(struct capture *capture, enum child_report report)
 	uint64_t left_out = atomic_load(&capture->ring->left_out) + capture->lost;
 
 	if (left_out)
-		fprintf(stderr, "umad-capture: %" PRIu64 " MADs were left out\n", left_out);
+		fprintf(stderr, "umad-capture: %" PRIu64 " MADs are missing from the capture\n",
+			left_out);
 	if (capture->file.lost)
 		fprintf(stderr, "umad-capture: %" PRIu64 " packets could not be written\n",
 			capture->file.lost);
@@ -176,7 +177,7 @@ static int open_output(struct capture *capture)
 		if (capture->has_standard_output)
 			file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 		if (file->fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
-			fprintf(stderr, "umad-capture: -: %s\n", strerror(errno));
+			fprintf(stderr, "umad-capture: standard output: %s\n", strerror(errno));
 			return -errno;
 		}
 	}
@@ -190,7 +191,8 @@ static int open_ring(struct capture *capture)
 	int fd = ring_create(&capture->ring, RING_BYTES);
 
 	if (fd < 0) {
-		fprintf(stderr, "umad-capture: the shared memory: %s\n", strerror(-fd));
+		fprintf(stderr, "umad-capture: cannot create shared memory: %s\n",
+			strerror(-fd));
 		return fd;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
