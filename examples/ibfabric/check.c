@@ -65,13 +65,14 @@ static void check_silent(const struct mad_fabric *fabric, const struct mad_fabri
 		before && problem->guid ? mad_fabric_find_guid(before, problem->guid) : NULL;
 
 	if (known && problem->count > 1)
-		found_of(problem->guid, KIND_NO_ANSWER, at_node(known), at_port(problem->port),
+		found_of(problem->guid, KIND_NO_RESPONSE, at_node(known),
+			 at_port(problem->port),
 			 "the node does not respond, nor at %u more ports", problem->count - 1);
 	else if (known)
-		found_of(problem->guid, KIND_NO_ANSWER, at_node(known), at_port(problem->port),
-			 "the node does not respond");
+		found_of(problem->guid, KIND_NO_RESPONSE, at_node(known),
+			 at_port(problem->port), "the node does not respond");
 	else if (problem->port && is_selected(at_port(problem->port)))
-		found_of(identify(fabric, problem->port), KIND_NO_ANSWER,
+		found_of(identify(fabric, problem->port), KIND_NO_RESPONSE,
 			 at_port(problem->port), nowhere,
 			 "the node at the other end does not respond");
 }
@@ -109,10 +110,10 @@ static void check_problem(const struct mad_fabric *fabric, const struct mad_fabr
 		if (is_node && problem->node)
 			is_nameless[problem->node->index] = true;
 		if (problem->error == -EIO || problem->error == -EBADMSG)
-			found(KIND_BAD_ANSWER, place, nowhere, "a response%s is wrong: %s",
+			found(KIND_BAD_RESPONSE, place, nowhere, "a response%s is wrong: %s",
 			      is_node ? "" : " of the node at the other end", text);
 		else if (problem->error == -ETIMEDOUT && is_node)
-			found(KIND_NO_ANSWER, place, nowhere,
+			found(KIND_NO_RESPONSE, place, nowhere,
 			      "%u requests after the first have no response", problem->count);
 		else if (problem->error == -ETIMEDOUT)
 			check_silent(fabric, before, problem);
@@ -375,7 +376,7 @@ static void check_managers(const struct mad_fabric *fabric)
 	read_attributes(managers, count, MAD_SM_INFO);
 	for (size_t i = 0; i < count; i++)
 		if (managers[i].error == -ETIMEDOUT && ++silent_count)
-			found_of(managers[i].port->node->guid, KIND_NO_ANSWER,
+			found_of(managers[i].port->node->guid, KIND_NO_RESPONSE,
 				 at_port(managers[i].port), nowhere,
 				 "the subnet manager does not respond");
 		else if (managers[i].error && ++silent_count)
@@ -395,7 +396,7 @@ static void check_managers(const struct mad_fabric *fabric)
 		      master_count, priorities[0], priorities[1]);
 	else if (master_count == 1)
 		check_sm_lids(fabric, masters[0]);
-	else if (has_finding(KIND_NO_ANSWER) || silent_count)
+	else if (has_finding(KIND_NO_RESPONSE) || silent_count)
 		record_failure(nowhere, "no master subnet manager was seen; it may be on or "
 					"behind a node that does not respond");
 	else if (!failure_count())

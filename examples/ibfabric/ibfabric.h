@@ -179,9 +179,9 @@ int end_output(int status);
 	     "burn the GUIDs of the label into one of the two")                                \
 	KIND(DUPLICATE_LID, CRITICAL, "duplicate-lid",                                         \
 	     "restart the subnet manager, so that it assigns LIDs again")                      \
-	KIND(NO_ANSWER, ERROR, "no-answer",                                                    \
+	KIND(NO_RESPONSE, ERROR, "no-response",                                                \
 	     "look at its power, firmware and M_Key; restart it")                              \
-	KIND(BAD_ANSWER, ERROR, "bad-answer", "update its firmware")                           \
+	KIND(BAD_RESPONSE, ERROR, "bad-response", "update its firmware")                       \
 	KIND(NODE_MISSING, ERROR, "node-missing", "look at its power and its cables")          \
 	KIND(LINK_MISSING, ERROR, "link-missing", "look at the cable and both ports")          \
 	KIND(LINK_MOVED, ERROR, "link-moved", "put the cable back, or store the fabric again") \

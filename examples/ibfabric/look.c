@@ -261,7 +261,8 @@ static void record_unread(struct mad_fabric_counters *counters)
 			record_failure(at_port(port), "the counters could not be read: %s",
 				       error_text(each->error));
 		else if (port->node != silent && is_command("check"))
-			found_of(port->node->guid, KIND_NO_ANSWER, at_node(port->node), nowhere,
+			found_of(port->node->guid, KIND_NO_RESPONSE, at_node(port->node),
+				 nowhere,
 				 "responded to the discovery, but not when its counters were "
 				 "read");
 		else if (port->node != silent)
