@@ -53,7 +53,6 @@ int cdev_owner(const char *name, struct port_choice *port)
 	return err ? err : read_owner(dir, port);
 }
 
-/* One search through a folder of umad and issm devices. */
 struct search {
 	enum cdev_kind kind;
 	const struct port_choice *port;
@@ -62,7 +61,7 @@ struct search {
 	int unreadable; /* the first error that is not sysfs_absent(); 0: none */
 };
 
-/* Returns a shortage, which ends the search. Stores another error in the search. */
+/* Returns a shortage, which ends the search; remembers any other error. */
 static int note_error(struct search *search, int err)
 {
 	if (err < 0 && !sysfs_absent(err) && !search->unreadable)
@@ -89,7 +88,7 @@ static int match_device(const char *name, void *arg)
 	return 1;
 }
 
-/* 0 found, -EINVAL not found, or a shortage. */
+/* Returns 0, -EINVAL if there is no such device, or a shortage. */
 static int search_folder(struct search *search, const char *dir)
 {
 	int ret;
@@ -102,7 +101,7 @@ static int search_folder(struct search *search, const char *dir)
 	return ret ? ret : -EINVAL;
 }
 
-/* Searches the devices of the hardware of the port, then all devices. */
+/* Looks below the port's own hardware first, then at all devices. */
 static int find_in_sysfs(struct search *search)
 {
 	char siblings[SYSFS_PATH_MAX];
@@ -114,9 +113,7 @@ static int find_in_sysfs(struct search *search)
 	return err == -EINVAL ? search_folder(search, SYS_INFINIBAND_MAD) : err;
 }
 
-/*
- * A request for the umad device of a port loads ib_umad, which also creates the issm devices.
- */
+/* Asking for a port's umad device loads ib_umad, which also creates the issm devices. */
 static int find_by_netlink(struct search *search)
 {
 	char name[CDEV_NAME_LEN];

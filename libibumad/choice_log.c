@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Messages about the choice of a port, at UMAD_LOG_INFO: the attributes of each port that could
- * be chosen, as they are now, and the port that was chosen.
+ * UMAD_LOG_INFO messages about choosing a port: each candidate's current attributes, and the
+ * choice.
  */
 
 #include "devices.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds ", WHAT NUMBER" or ", WHAT (error)". */
+/* Appends ", WHAT NUMBER" or ", WHAT (error)". */
 static void put_number(char *text, size_t size, const char *path, const char *name,
 		       const char *what)
 {

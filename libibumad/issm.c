@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The IsSM bit, which is set while the issm device of the port is open (kernel: user_mad). */
+/* The IsSM bit: set while the port's issm device is open (kernel: user_mad). */
 
 #include "devices.h"
 #include "export.h"
@@ -18,7 +18,7 @@
 
 #define NEXT_ATTEMPT_MS 50
 
-/* To the caller, -EINVAL looks like a wrong argument. */
+/* The caller sees only -EINVAL, which looks like a bad argument. */
 static void log_no_issm(const struct port_choice *port)
 {
 	char path[SYSFS_PATH_MAX];
@@ -66,9 +66,9 @@ EXPORT int umad_get_issm_path(const char *ca_name, int portnum, char path[], int
 }
 
 /*
- * The kernel kills a program that waits in open() when the device is removed
- * (docs/kernel-contract.md). So the library makes attempts that do not wait. Signal handlers
- * run between the attempts, and end the call.
+ * If the device is removed, the kernel kills a program blocked in open()
+ * (docs/kernel-contract.md). So poll with non-blocking attempts; a signal handled in between
+ * ends the call.
  */
 static int open_when_free(const struct port_choice *port, char path[SYSFS_PATH_MAX])
 {
@@ -86,7 +86,7 @@ static int open_when_free(const struct port_choice *port, char path[SYSFS_PATH_M
 			fd = sys_open(path, O_RDONLY | O_NONBLOCK);
 	}
 	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
-	/* what a device that is being removed does not have any more */
+	/* errors of a device that is being removed */
 	return fd == -EINVAL || fd == -ENOENT || fd == -ENXIO ? -ENODEV : fd;
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Class, method, attribute and status names. The texts are an interface: tools print
- * them. */
+/*
+ * Class, method, attribute and status names. Tools print and parse these texts: don't change
+ * them.
+ */
 
 #include "export.h"
 
@@ -88,7 +90,7 @@ EXPORT const char *umad_method_str(uint8_t mgmt_class, uint8_t method)
 
 	if (!text && mgmt_class == UMAD_CLASS_SUBN_ADM)
 		text = LOOK_UP(sa_method_names, method);
-	/* the reference's text lacks the second bracket */
+	/* the missing ">" is rdma-core's */
 	return text ? text : "<unknown";
 }
 
@@ -186,7 +188,7 @@ EXPORT const char *umad_attribute_str(uint8_t mgmt_class, __be16 attr_id)
 	return text ? text : "<unknown>";
 }
 
-/* Bits 2 to 4 of status: what is invalid. */
+/* Status bits 2 to 4: which part of the MAD is invalid. */
 static const struct name invalid_names[] = {
 	{UMAD_STATUS_BAD_VERSION, "Bad Version"},
 	{UMAD_STATUS_METHOD_NOT_SUPPORTED, "Method not supported"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The umad buffer: its size, the address, the GRH, the P_Key, the status. */
+/* The umad buffer: size, address, GRH, P_Key, status. */
 
 #include "packet.h"
 #include "export.h"
@@ -88,7 +88,7 @@ EXPORT int umad_set_addr(void *umad, int dlid, int dqp, int sl, int qkey)
 				 htobe32((uint32_t)qkey));
 }
 
-/* Where the layout has no index, its place belongs to the MAD. */
+/* Without an index in the layout, its bytes are the MAD's. */
 EXPORT int umad_set_pkey(void *umad, int pkey_index)
 {
 	struct ib_mad_addr *addr = umad_get_mad_addr(umad);

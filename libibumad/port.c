@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Opens and closes ports, and selects the layout of the header. */
+/* Opens and closes ports, and selects the header layout. */
 
 #include "devices.h"
 #include "export.h"
@@ -12,7 +12,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* From this version of the ABI on, the header has a P_Key index without a request. */
+/* From this ABI version on, the header always has a P_Key index. */
 #define ABI_WITH_PKEY_INDEX 6
 
 EXPORT int umad_init(void)
@@ -35,9 +35,7 @@ static int open_port(const char *ca_name, int portnum, bool smi_only)
 	choice_log(ca_name, portnum, err, &choice);
 	if (!err)
 		err = cdev_find(CDEV_UMAD, &choice, path);
-	/*
-	 * read last: the lookup of the device may have loaded the module that has the version
-	 */
+	/* read last: finding the device may have loaded the module that provides the version */
 	abi = cdev_abi_version();
 	if (sysfs_shortage(err) || sysfs_shortage(abi)) {
 		err = sysfs_shortage(err) ? err : abi;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The static probes of libibumad, which docs/tracing.md describes. A probe is a nop, and a note
- * in the library with the locations of the arguments. Each probe has a semaphore, which a
- * program that traces increments. io.c alone includes this header.
+ * libibumad's static probes (docs/tracing.md). A probe is a nop plus an ELF note that locates
+ * its arguments, and has a semaphore that tracers increment. Only io.c includes this header.
  */
 #ifndef LIBIBUMAD_PROBE_H
 #define LIBIBUMAD_PROBE_H
@@ -20,12 +19,12 @@
 #define PROBE(name, ...) STAP_PROBEV(libibumad, name, __VA_ARGS__)
 #define SEMAPHORE(name)  libibumad_##name##_semaphore
 #define IS_TRACED(name)  __builtin_expect(SEMAPHORE(name), 0)
-/* In the section where programs that trace expect them. */
+/* Tracers expect the semaphores in this section. */
 static __attribute__((section(".probes"))) volatile unsigned short SEMAPHORE(send),
 	SEMAPHORE(receive);
 #else
 #define IS_TRACED(name) false
-/* The arguments count as used, and are not computed. */
+/* Never defined: marks the arguments as used without evaluating them. */
 void no_probe(int number, ...);
 #define PROBE(name, ...)                          \
 	do {                                      \
@@ -35,8 +34,8 @@ void no_probe(int number, ...);
 #endif
 
 /*
- * umad_send() wrote a message (error 0), or the kernel refused it (a positive errno). The
- * program may have changed or freed the MAD.
+ * umad_send() wrote a message (error 0), or the kernel refused it (positive errno). The program
+ * may already have changed or freed the MAD.
  */
 static inline void probe_send(int handle, uint32_t agent, const void *mad, int length,
 			      uint16_t lid, int error)

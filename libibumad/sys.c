@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Simulators preload libraries that stand in for these C library calls, by these very
- * names: no open64, __read_chk and the like (see also this file's build flags), no
- * openat, no epoll.
+ * Simulators preload libraries that replace exactly these C library calls, so don't use open64,
+ * openat, epoll, __read_chk and the like (see also this file's build flags).
  */
 #undef _FILE_OFFSET_BITS
 #undef _TIME_BITS
@@ -21,22 +20,21 @@
 #include <unistd.h>
 
 /*
- * The negative errno of a call that returned -1. A simulator may return -1 and leave errno
- * alone, and an older errno may be EAGAIN. Only for this case, each function sets errno to 0
- * before the call.
+ * Negative errno of a call that returned -1. A simulator may return -1 without setting errno,
+ * and a stale EAGAIN would mislead: that is why each function clears errno first.
  */
 static int failure(void)
 {
 	return errno ? -errno : -EIO;
 }
 
-/* A call's result; simulators may return the negative errno itself, errno left alone. */
+/* Simulators may also return the negative errno itself. */
 static ssize_t checked(ssize_t result)
 {
 	return result == -1 ? failure() : result;
 }
 
-/* The descriptor is never converted: analyzers report a converted descriptor as leaked. */
+/* Not converted to another type: analyzers would report the descriptor as leaked. */
 int sys_open(const char *path, int flags)
 {
 	int fd;
@@ -97,8 +95,10 @@ int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
 	return ready > 0 ? fds[0].revents : (int)checked(ready);
 }
 
-/* With 32 bits, glibc's readdir() fails if the number or the offset of an entry needs 64. No
- * simulator stands in for readdir(). */
+/*
+ * glibc's 32-bit readdir() fails if an entry's inode number or offset needs 64 bits. Simulators
+ * don't replace readdir().
+ */
 #ifdef __GLIBC__
 #define dirent  dirent64
 #define readdir readdir64
