@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The visibility of public calls. */
+/* Visibility of public calls. */
 #ifndef LIBIBMAD_EXPORT_H
 #define LIBIBMAD_EXPORT_H
 

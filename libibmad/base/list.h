@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A circular list whose entries are members of the structures that it links. */
+/* An intrusive circular list. */
 #ifndef LIBIBMAD_LIST_H
 #define LIBIBMAD_LIST_H
 
@@ -54,21 +54,21 @@ static inline void list_remove(struct list *entry)
 	entry->next->prev = entry->prev;
 }
 
-/* Like list_remove(), but the entry may be in no list, and may be taken out again. */
+/* Like list_remove(), but a no-op if the entry is in no list. */
 static inline void list_leave(struct list *entry)
 {
 	list_remove(entry);
 	list_init(entry);
 }
 
-/* Makes it the last one of a list; it is in that list or another one. */
+/* Moves an entry to the end of the same or another list. */
 static inline void list_move_last(struct list *list, struct list *entry)
 {
 	list_remove(entry);
 	list_add_last(list, entry);
 }
 
-/* Takes the first entry out; NULL if the list is empty. */
+/* Removes and returns the first entry; NULL if the list is empty. */
 static inline struct list *list_pop(struct list *list)
 {
 	struct list *first = list->next;
@@ -80,11 +80,10 @@ static inline struct list *list_pop(struct list *list)
 	return first;
 }
 
-/* An entry must not leave the list in its turn. */
+/* The body must not remove the current entry. */
 #define list_for_each(entry, head) \
 	for (struct list *entry = (head)->next; entry != (head); entry = entry->next)
 
-/* The structure that has "entry" as its member. */
 #define list_entry(entry, type, member) \
 	((type *)(void *)((char *)(entry)-offsetof(type, member)))
 

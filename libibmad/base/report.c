@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Messages, the printing of bytes, and the last failure of each thread. */
+/* Messages, hex dumps, and each thread's last failure. */
 
 #include "base/report.h"
 
@@ -18,7 +18,7 @@ EXPORT int ibdebug;
 
 static atomic_bool show_errors;
 
-/* Writes a message, followed by its cause unless that is NULL. errno does not change. */
+/* Writes a message, with its cause unless NULL. Preserves errno. */
 __attribute__((format(printf, 5, 0))) static void write_message(
 	enum umad_log_level level, const char *kind, const char *call, const char *cause,
 	const char *format, va_list args)
@@ -28,7 +28,7 @@ __attribute__((format(printf, 5, 0))) static void write_message(
 	size_t length;
 
 	vsnprintf(text, sizeof(text), format, args);
-	/* a name with a line feed must not make two lines */
+	/* a line feed in a name must not start a new line */
 	for (length = 0; text[length]; length++)
 		if ((unsigned char)text[length] < ' ')
 			text[length] = '?';
@@ -142,7 +142,7 @@ void report_failure(const char *call, const char *destination, int error)
 
 /* --- bytes ---------------------------------------------------------------------- */
 
-/* Pairs of bytes, eight pairs a line. */
+/* Prints 16 bytes a line, in pairs. */
 EXPORT void xdump(FILE *file, const char *msg, void *p, int size)
 {
 	const uint8_t *bytes = p;

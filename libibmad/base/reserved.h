@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Reserved words of structures that callers fill: they must be 0, so that members can be added.
- */
+/* Reserved words of structures that callers fill must be 0, so that members can be added. */
 #ifndef LIBIBMAD_RESERVED_H
 #define LIBIBMAD_RESERVED_H
 
@@ -16,7 +15,6 @@ static inline bool bytes_are_zero(const void *bytes, size_t size)
 	return true;
 }
 
-/* Whether the array has no bit. */
 #define is_reserved(array) bytes_are_zero(array, sizeof(array))
 
 #endif

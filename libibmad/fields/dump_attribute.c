@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Prints fields with their labels, whole attributes, and tables. */
+/* Prints labelled fields, whole attributes, and tables. */
 
 #include "base/export.h"
 #include "fields/field_table.h"
 #include "fields/text.h"
 
-/* The column of the values, behind label, colon and dots. */
+/* Column of the values, after label, colon and dots. */
 #define VALUE_COLUMN 33
 
 static int value_size(const struct field *field)
@@ -25,7 +25,7 @@ static void put_label(struct text *text, const char *label)
 		text_bytes(text, dots, VALUE_COLUMN - 1 - length);
 }
 
-/* Writes the value by the printer of the field, which writes to the buffer itself. */
+/* The field's printer writes straight into the buffer. */
 static void put_value(struct text *text, const struct field *field, void *val)
 {
 	if (!text_room(text))
@@ -78,8 +78,8 @@ EXPORT int mad_print_field(enum MAD_FIELDS id, const char *name, void *val)
 }
 
 /*
- * Writes a line for each field from first up to last. The last line may be cut, but has its
- * end. A line is written only if its label fits.
+ * One line per field from first to last, inclusive. The last line may be truncated but still
+ * ends with a newline; a line is omitted if its label does not fit.
  */
 static void put_fields(struct text *text, uint8_t *data, unsigned first, unsigned last)
 {
@@ -91,7 +91,7 @@ static void put_fields(struct text *text, uint8_t *data, unsigned first, unsigne
 		field = find_field((enum MAD_FIELDS)id);
 		if (!field)
 			continue;
-		text->end--; /* the end of the line fits */
+		text->end--; /* there is room for the newline */
 		put_label(text, field->info.label);
 		mad_decode_field(data, (enum MAD_FIELDS)id, value);
 		put_value(text, field, value);
@@ -113,7 +113,7 @@ EXPORT void mad_dump_fields(char *buf, int bufsz, void *val, int valsz, int star
 	text_end(&text);
 }
 
-/* The fields from one constant up to, but not including, another constant. */
+/* The fields from one constant up to, but excluding, another. */
 struct run {
 	enum MAD_FIELDS first, end;
 };
@@ -128,7 +128,7 @@ static void dump_runs(char *buf, int bufsz, void *val, const struct run *runs, s
 	text_end(&text);
 }
 
-/* A printer of mad.h, by the runs of fields that it prints. */
+/* Defines a printer of mad.h from its runs of fields. */
 #define ATTRIBUTE_PRINTER(name, ...)                                            \
 	EXPORT void mad_dump_##name(char *buf, int bufsz, void *val, int valsz) \
 	{                                                                       \
@@ -138,7 +138,7 @@ static void dump_runs(char *buf, int bufsz, void *val, const struct run *runs, s
 		dump_runs(buf, bufsz, val, runs, sizeof(runs) / sizeof(*runs)); \
 	}
 
-/* The first fields of most performance attributes: PortSelect, CounterSelect. */
+/* Most performance attributes begin with PortSelect and CounterSelect. */
 #define PC_SELECT                                              \
 	{                                                      \
 		IB_PC_EXT_PORT_SELECT_F, IB_PC_EXT_XMT_BYTES_F \
@@ -249,7 +249,7 @@ EXPORT void mad_dump_sltovl(char *buf, int bufsz, void *val, int valsz)
 	text_end(&text);
 }
 
-/* Up to two digits, in capitals, to the left of a column. */
+/* Two hex digits at most, upper-case, left-aligned. */
 static void put_column(struct text *text, uint8_t value)
 {
 	static const char digits[] = "0123456789ABCDEF";

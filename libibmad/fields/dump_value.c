@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Prints one value. A value is in host order: an uint32_t if it has up to 4 bytes, an uint64_t
- * if it has up to 8 bytes. The texts are an interface: programs parse them.
+ * Prints one value, in host order: uint32_t for up to 4 bytes, uint64_t for up to 8. Programs
+ * parse these texts: don't change them.
  */
 
 #include "base/export.h"
@@ -23,7 +23,7 @@ static uint32_t value32(const void *val)
 }
 
 /*
- * A value of less than 4 bytes is in the lower bytes. A value of 5 to 7 bytes is a whole
+ * Values of less than 4 bytes are in the lower bytes; those of 5 to 7 bytes are a whole
  * uint64_t.
  */
 static uint64_t value64(const void *val, int valsz)
@@ -127,7 +127,7 @@ EXPORT void mad_dump_array(char *buf, int bufsz, void *val, int valsz)
 	text_end(&text);
 }
 
-/* Writes the text in quotes, with one character less than the field has bytes. */
+/* Prints the quoted text, one character shorter than the field. */
 EXPORT void mad_dump_string(char *buf, int bufsz, void *val, int valsz)
 {
 	int room = valsz < 1 ? 1 : valsz;
@@ -151,7 +151,7 @@ EXPORT void mad_dump_nodedesc(char *buf, int bufsz, void *val, int valsz)
 
 /* --- numbers that have names ---------------------------------------------------- */
 
-/* Writes the name of a value; if it has no name, writes prefix, number and suffix. */
+/* Prints a value's name, or prefix, number and suffix if it has none. */
 static void dump_named(char *buf, int bufsz, void *val, const char *const *names,
 		       unsigned count, const char *prefix, const char *suffix)
 {
@@ -170,7 +170,7 @@ static void dump_named(char *buf, int bufsz, void *val, const char *const *names
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* The printer mad_dump_<printer>() of a value with names. */
+/* Defines mad_dump_<printer>() for a value with names. */
 #define NAMED_VALUE_PRINTER(printer, prefix, suffix, ...)                          \
 	EXPORT void mad_dump_##printer(char *buf, int bufsz, void *val, int valsz) \
 	{                                                                          \
@@ -202,7 +202,7 @@ NAMED_VALUE_PRINTER(node_type, "?(", ")?", NULL, "Channel Adapter", "Switch", "R
 
 /* --- sets of bits --------------------------------------------------------------- */
 
-/* Writes the names of the bits that are set, and the rest of the value, with " or " between. */
+/* Prints the names of the bits set, then any remainder, joined by " or ". */
 static void put_choices(struct text *text, uint32_t value, const char *const *names,
 			unsigned count)
 {
@@ -235,7 +235,7 @@ EXPORT void mad_dump_linkwidthen(char *buf, int bufsz, void *val, int valsz)
 	text_end(&text);
 }
 
-/* The sets of widths in the specification of LinkWidthSupported, a bit for each set. */
+/* LinkWidthSupported's combinations in the specification, one bit each. */
 #define SPECIFIED_WIDTHS                                                                      \
 	(1u << 1 | 1u << 3 | 1u << 7 | 1u << 11 | 1u << 15 | 1u << 17 | 1u << 19 | 1u << 23 | \
 	 1u << 27 | 1u << 31)
@@ -252,7 +252,10 @@ EXPORT void mad_dump_linkwidthsup(char *buf, int bufsz, void *val, int valsz)
 	text_end(&text);
 }
 
-/* LinkSpeedSupported and LinkSpeedEnabled. The specification has no sets without 2.5 Gbps. */
+/*
+ * LinkSpeedSupported and LinkSpeedEnabled. The specification defines no combination without 2.5
+ * Gbps.
+ */
 static void dump_speeds(char *buf, int bufsz, void *val)
 {
 	static const char *const names[] = {"2.5 Gbps", "5.0 Gbps", "10.0 Gbps"};
@@ -297,7 +300,7 @@ EXPORT void mad_dump_linkspeedextsup(char *buf, int bufsz, void *val, int valsz)
 	text_end(&text);
 }
 
-/* A value of LinkSpeedExtEnabled (IBA 14.2.5.6) that is no set. */
+/* A LinkSpeedExtEnabled value (IBA 14.2.5.6) that is not a bit mask. */
 #define EXTENDED_SPEEDS_DISABLED 30
 
 EXPORT void mad_dump_linkspeedexten(char *buf, int bufsz, void *val, int valsz)
@@ -313,7 +316,7 @@ EXPORT void mad_dump_linkspeedexten(char *buf, int bufsz, void *val, int valsz)
 	text_end(&text);
 }
 
-/* Writes the number, and below it a line for each bit that has a name. */
+/* Prints the number, then a line for each named bit. */
 static void dump_capabilities(char *buf, int bufsz, void *val, const char *const *names,
 			      unsigned count)
 {

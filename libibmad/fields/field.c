@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Reads, writes and finds fields by the table. */
+/* Reads, writes and looks up fields in the table. */
 
 #include "base/export.h"
 #include "fields/field_table.h"
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 /*
- * A field of up to 32 bits at an offset that is no multiple of 4. Bytes count, as bits do, from
- * the least significant end of each word: byte b of the image is at b ^ 3.
+ * A field of up to 32 bits whose base is not a multiple of 4. Bytes count, like bits, from the
+ * least significant end of each word: byte b is at b ^ 3.
  */
 static uint32_t get_unaligned(const uint8_t *buf, int base, const struct position *at)
 {
@@ -37,7 +37,7 @@ static void set_unaligned(uint8_t *buf, int base, const struct position *at, uin
 	}
 }
 
-/* The position of a field; that of IB_NO_FIELD, which has no mask, if the ID is no field. */
+/* Unknown IDs map to IB_NO_FIELD, which has no mask. */
 static const struct position *find_position(enum MAD_FIELDS id)
 {
 	return &field_positions[(unsigned)id < FIELD_NUMBERS ? id : IB_NO_FIELD];
@@ -146,7 +146,7 @@ EXPORT void mad_set_array(void *buf, int base_offs, enum MAD_FIELDS id, void *va
 		memcpy((uint8_t *)buf + base_offs + field->byte, value, field->info.bits / 8);
 }
 
-/* The caller chooses the type of the value: memcpy() accepts any alignment and any type. */
+/* memcpy(): the caller's value may have any type and alignment. */
 EXPORT void mad_decode_field(uint8_t *buf, enum MAD_FIELDS id, void *value)
 {
 	const struct position *at = find_position(id);
@@ -184,7 +184,7 @@ EXPORT const char *mad_field_name(enum MAD_FIELDS id)
 
 	if (field)
 		return field->info.label;
-	/* programs compare the names of a range of ids, whose last one may be a marker */
+	/* programs compare names over a range of IDs, whose end may be a marker */
 	return (unsigned)id < IB_FIELD_LAST_ ? "" : NULL;
 }
 
@@ -195,7 +195,7 @@ EXPORT const struct mad_field *mad_field_info(enum MAD_FIELDS id)
 	return field ? &field->info : NULL;
 }
 
-/* Whether a field has the name "constant", "label" or "attribute.label". */
+/* Whether "name" is the field's constant, label or attribute.label. */
 static bool has_name(const struct mad_field *field, const char *name)
 {
 	size_t length = strlen(field->attribute);
@@ -217,7 +217,7 @@ EXPORT enum MAD_FIELDS mad_field_by_name(const char *name)
 
 EXPORT enum MAD_FIELDS mad_field_next(const char *attribute, enum MAD_FIELDS id)
 {
-	/* the numbers may be no fields */
+	/* IDs may have gaps */
 	unsigned next = (unsigned)id;
 
 	if (next >= FIELD_NUMBERS)

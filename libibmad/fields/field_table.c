@@ -2,28 +2,23 @@
 
 #include "fields/field_table.h"
 
-/* The names of the attributes in the specification. */
 #define ATTRIBUTE(attribute, name) static const char name_of_##attribute[] = name;
 #include "fields/attributes.def"
 #undef ATTRIBUTE
 
-/*
- * The number of the bit from the most significant bit of the word: rows count from the least
- * significant one.
- */
+/* Rows count bits from the least significant one; this counts from the most significant one. */
 #define FROM_TOP(offset, bits) (32 - (offset) % 32 - (bits) % 32)
 
-/* A word as it lies in an image, in an initializer: htobe32() need not be constant. */
+/* A constant htobe32() for initializers. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define BE32(word) __builtin_bswap32(word)
 #else
 #define BE32(word) (word)
 #endif
 
-/* The lowest bits of a word. */
 #define LOW_BITS(bits) ((uint32_t)((UINT64_C(1) << (bits) % 64) - 1))
 
-/* The passes over the rows define ROW(). An own constant is a macro: #id must stand here. */
+/* Each pass over the rows defines ROW(). #id must stand here: our own constants are macros. */
 #define FIELD(attr, id, ...)                 ROW(attr, id, #id, __VA_ARGS__)
 #define FIELD_OVERLAPS(other, attr, id, ...) ROW(attr, id, #id, __VA_ARGS__)
 
@@ -59,10 +54,7 @@ const struct field field_table[FIELD_NUMBERS] = {
 
 #define MAD_BITS (8 * VALUE_SIZE_MAX)
 
-/*
- * Errors of a row: a field across two words, a label that does not fit into the buffer of
- * programs.
- */
+/* Rejects fields that cross a word, and labels too long for programs' buffers. */
 #define ROW(attr, id, name, offset, bits, label, printer)                       \
 	_Static_assert((bits) > 32 ? (offset) % 8 == 0 && (bits) % 8 == 0       \
 				   : (offset) % 32 + (bits) <= 32,              \
@@ -73,22 +65,22 @@ const struct field field_table[FIELD_NUMBERS] = {
 #include "fields/fields.def"
 #undef ROW
 
-/* The constants that are no field: IB_NO_FIELD, IB_SM_DATA_F, and the ends of runs. */
+/* Constants that are not fields: IB_NO_FIELD, IB_SM_DATA_F, ends of runs. */
 #define NO_FIELDS 49
 _Static_assert(ROWS == IB_FIELD_LAST_ - NO_FIELDS, "every field has its row");
 _Static_assert(IB_FIELD_LAST_ <= MAD_OWN_FIELD_FIRST, "own numbers are above rdma-core's");
-/* in C++, an enumeration whose largest constant is IB_FIELD_LAST_ has the values up to 1023 */
+/* in C++, an enum whose largest constant is IB_FIELD_LAST_ only holds values up to 1023 */
 _Static_assert(FIELD_NUMBERS <= 1024, "own numbers are values of the enumeration");
 
 #undef FIELD
 #undef FIELD_OVERLAPS
 
-/* The bits of a field in the order of the wire: its first one and its last one. */
+/* A field's first and last bit in wire order. */
 #define FIRST_BIT(offset, bits) \
 	((bits) < 32 ? (offset) / 32 * 32 + FROM_TOP(offset, bits) : (offset))
 #define LAST_BIT(offset, bits) (FIRST_BIT(offset, bits) + (bits)-1)
 
-/* A label for the bits of each field: two rows with the same bit do not compile. */
+/* One case label per bit: overlapping rows do not compile. */
 #define BIT(attr, number) (ATTR_##attr * MAD_BITS + (number))
 #define FIELD(attr, id, offset, bits, label, printer) \
 	case BIT(attr, FIRST_BIT(offset, bits))... BIT(attr, LAST_BIT(offset, bits)):
@@ -104,7 +96,7 @@ static inline __attribute__((unused)) void fields_of_one_attribute_overlap(unsig
 #undef FIELD
 #undef FIELD_OVERLAPS
 
-/* A row that is to lie over another one does so. */
+/* Rows meant to overlap must do so exactly. */
 #define RANGE(attr, first, last, offset, bits) \
 	first = BIT(attr, FIRST_BIT(offset, bits)), last = BIT(attr, LAST_BIT(offset, bits)),
 #define FIELD(attr, id, offset, bits, label, printer) \

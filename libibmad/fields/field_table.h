@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The table of fields by their numbers: a row for each constant of enum MAD_FIELDS, from
- * MAD_OWN_FIELD_FIRST on one for each own constant of mad_fields.h.
+ * The field table by number: a row for each constant of enum MAD_FIELDS, then, from
+ * MAD_OWN_FIELD_FIRST on, for each of our own in mad_fields.h.
  */
 #ifndef LIBIBMAD_FIELD_TABLE_H
 #define LIBIBMAD_FIELD_TABLE_H
@@ -10,7 +10,6 @@
 #include <infiniband/mad_fields.h>
 #include <linux/types.h>
 
-/* An attribute or header, by its entry in attributes.def. */
 enum attribute {
 #define ATTRIBUTE(attribute, name) ATTR_##attribute,
 #include "fields/attributes.def"
@@ -18,7 +17,6 @@ enum attribute {
 	ATTRIBUTE_COUNT
 };
 
-/* The rows of rdma-core's fields and of own fields, and the size of the tables. */
 #define FIELD(attr, id, ...)                 ROW(id)
 #define FIELD_OVERLAPS(other, attr, id, ...) ROW(id)
 enum {
@@ -37,33 +35,33 @@ enum {
 #define FIELD_NUMBERS (MAD_OWN_FIELD_FIRST + OWN_ROWS)
 
 /*
- * The position of a field, prepared for reading. It has eight bytes, which one load reads: a
- * discovery of a fabric spends most of its time in reading fields.
+ * Where a field is, prepared for reading. Eight bytes, so that one load fetches it: discovery
+ * spends most of its time reading fields.
  */
 struct position {
-	__be32 mask;     /* of a value of up to 32 bits, in its word; otherwise 0 */
-	uint16_t offset; /* of the 32-bit word that holds it, or of a longer one's first byte */
-	uint8_t shift;   /* of a value of up to 32 bits, within its word */
-	uint8_t wide;    /* a number of 64 bits */
+	__be32 mask;     /* for values of up to 32 bits, within the word; else 0 */
+	uint16_t offset; /* of its 32-bit word, or of a longer field's first byte */
+	uint8_t shift;   /* for values of up to 32 bits, within the word */
+	uint8_t wide;    /* a 64-bit number */
 };
 
-/* The length of the longest field, in bytes. */
+/* Longest field, in bytes. */
 #define VALUE_SIZE_MAX 256
 
-/* The other properties of a field. A row whose bits are 0 is no field. */
+/* A field's other properties. Rows with 0 bits are not fields. */
 struct field {
 	struct mad_field info;
 	ib_mad_dump_fn *dump;
-	uint16_t byte; /* the first byte on the wire */
+	uint16_t byte; /* first byte on the wire */
 };
 
-/* hidden, so that the address is not loaded from the global offset table */
+/* hidden: saves loading the address from the GOT */
 #pragma GCC visibility push(hidden)
 extern const struct position field_positions[FIELD_NUMBERS];
 extern const struct field field_table[FIELD_NUMBERS];
 #pragma GCC visibility pop
 
-/* The row of a number; NULL if the number is no field. */
+/* Returns NULL if the number is not a field. */
 static inline const struct field *find_field(enum MAD_FIELDS id)
 {
 	if ((unsigned)id >= FIELD_NUMBERS || !field_table[id].info.bits)

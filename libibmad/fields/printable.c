@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Text of a fabric that a terminal or a log may show. */
+/* Makes text from the fabric safe for a terminal or a log. */
 
 #include "base/export.h"
 
@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The code point at the begin of a text, and its bytes; 0 bytes if it is not UTF-8. */
+/* Decodes the first code point, and sets its length; 0 bytes if invalid UTF-8. */
 static uint32_t take_code_point(const char *text, unsigned *bytes)
 {
-	/* a longer form than needed is not UTF-8 */
+	/* overlong forms are invalid */
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	uint8_t first = (uint8_t)text[0];
 	unsigned count = first < 0x80       ? 1
@@ -23,7 +23,7 @@ static uint32_t take_code_point(const char *text, unsigned *bytes)
 	uint32_t code = count < 2 ? first : first & (0x7fu >> count);
 
 	for (unsigned i = 1; i < count; i++) {
-		/* the NUL byte at the end of the text is none of these */
+		/* the terminating NUL fails here, too */
 		if (((uint8_t)text[i] & 0xc0) != 0x80) {
 			*bytes = 0;
 			return 0;
@@ -34,7 +34,7 @@ static uint32_t take_code_point(const char *text, unsigned *bytes)
 	return code;
 }
 
-/* Neither a control character nor one that changes the order or the lines of a text. */
+/* Excludes control characters, and those that change text direction or break lines. */
 static bool is_printable(uint32_t code)
 {
 	if (code < 0x20 || (code >= 0x7f && code < 0xa0))
@@ -61,7 +61,7 @@ EXPORT char *mad_printable_text(const char *text, char *buf, size_t size)
 
 		if (size - (size_t)(at - buf) <= length)
 			break;
-		/* byte by byte: text may be buf */
+		/* bytewise: text may be buf */
 		for (unsigned i = 0; i < length; i++)
 			*at++ = (char)(keep ? text[i] : '?');
 		text += bytes ? bytes : 1;

@@ -8,7 +8,7 @@ struct text text_begin(char *buf, int bufsz)
 {
 	if (!buf || bufsz <= 0)
 		return (struct text){0};
-	/* a wrong size must not move the end past the last address */
+	/* guards against pointer overflow on a wrong size */
 	if ((uintptr_t)bufsz > UINTPTR_MAX - (uintptr_t)buf)
 		bufsz = (int)(UINTPTR_MAX - (uintptr_t)buf);
 	return (struct text){.at = buf, .end = buf + bufsz - 1};
@@ -43,7 +43,7 @@ void text_string(struct text *text, const char *string)
 
 void text_uint(struct text *text, uint64_t number)
 {
-	/* two digits at a time: most of the time is spent in divisions */
+	/* two digits at a time, to halve the divisions, which dominate */
 	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
 				    "25262728293031323334353637383940414243444546474849"
 				    "50515253545556575859606162636465666768697071727374"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Converts addresses to text, and text to addresses. */
+/* Converts addresses to and from text. */
 
 #include "base/export.h"
 #include "base/report.h"
@@ -11,7 +11,7 @@
 #include <ctype.h>
 #include <errno.h>
 
-/* The last index of the array of a route. */
+/* Last index of a route's array. */
 #define LAST_HOP (IB_SUBNET_PATH_HOPS_MAX - 1)
 
 static void put_route(struct text *text, const ib_dr_path_t *path)
@@ -83,7 +83,7 @@ static const char *skip_blanks(const char *text)
 	return text;
 }
 
-/* Parses a port number with blanks around it, and moves *text behind it; -1 for other text. */
+/* Parses a port number, blanks allowed around it, and advances *text; -1 if invalid. */
 static int parse_port(const char **text)
 {
 	int number = 0, digits = 0;
@@ -114,7 +114,7 @@ static int parse_route(ib_dr_path_t *path, const char *text)
 			return -1;
 		}
 		path->p[++path->cnt] = (uint8_t)port;
-		/* a comma may end the text */
+		/* a trailing comma is allowed */
 	} while (*text && *++text);
 	return path->cnt;
 }

@@ -14,7 +14,7 @@
 #define DR_SLID_OFFS 32
 #define DR_DLID_OFFS 34
 
-/* The address in a umad buffer: of the destination, or of the sender. */
+/* The destination or sender address in a umad buffer. */
 static ib_portid_t address_of(const void *umad, const uint8_t *mad)
 {
 	const struct ib_user_mad *header = umad;
@@ -35,7 +35,7 @@ static ib_portid_t address_of(const void *umad, const uint8_t *mad)
 	return portid;
 }
 
-/* The MAD in words; "preposition" is "to" or "from". */
+/* Describes a MAD; "preposition" is "to" or "from". */
 static void describe(char *text, size_t size, const void *umad, const uint8_t *mad,
 		     const char *preposition, uint32_t tid)
 {

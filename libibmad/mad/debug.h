@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The lines of ibdebug 1: one for each MAD that a call sends or hands over, and one for each
- * request that is complete. Callers hold no lock, because a log hook may call the library.
+ * ibdebug 1: a line for each MAD sent or handed over, and for each completed request. Callers
+ * must not hold locks, because a log hook may call the library.
  */
 #ifndef LIBIBMAD_DEBUG_H
 #define LIBIBMAD_DEBUG_H
@@ -10,9 +10,9 @@
 #include <infiniband/mad.h>
 #include <stdint.h>
 
-/* How a request completed. Its umad buffer has the request, or the response. */
+/* How a request completed. The umad buffer holds the request or the response. */
 struct debug_result {
-	uint32_t tid; /* the request's own ID */
+	uint32_t tid; /* the request's own TID */
 	int error;    /* 0 or an errno */
 	unsigned status;
 	unsigned transmissions;
@@ -24,7 +24,6 @@ void debug_write_received(const char *call, const void *umad, const uint8_t *mad
 void debug_write_result(const char *call, const void *umad, const uint8_t *mad,
 			const struct debug_result *result);
 
-/* The call sends this MAD. */
 static inline void debug_sent(const char *call, const void *umad, const uint8_t *mad)
 {
 	if (__builtin_expect(ibdebug, 0))

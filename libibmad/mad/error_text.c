@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Texts of errors: the status of a MAD, the completion of a request, the failure of a call. */
+/* Error texts: MAD status, request completion, failed call. */
 
 #include "base/export.h"
 #include "fields/text.h"
@@ -59,7 +59,7 @@ static void put_class(struct text *text, unsigned mgmt_class)
 
 /* --- the common part (IBA 13.4.7) ----------------------------------------------- */
 
-/* Bits 2 to 4 are one number. A number without text is reserved. */
+/* Bits 2 to 4 form a number; values without text are reserved. */
 #define CODE_SHIFT 2
 #define CODE_MASK  0x1c
 static const char *const codes[] = {
@@ -77,7 +77,7 @@ static const char *const codes[] = {
 
 /* --- the parts that classes define ---------------------------------------------- */
 
-/* SubnAdm (IBA 15.2.3): a number. */
+/* SubnAdm (IBA 15.2.3): a number */
 static const char *const sa_codes[] = {
 	[UMAD_SA_STATUS_NO_RESOURCES] = "no resources",
 	[UMAD_SA_STATUS_REQ_INVALID] = "invalid request",
@@ -89,7 +89,7 @@ static const char *const sa_codes[] = {
 	[UMAD_SA_STATUS_PRI_SUGGESTED] = "priority suggested",
 };
 
-/* DevMgt (IBA 16.3): bits. */
+/* DevMgt (IBA 16.3): bits */
 static const struct {
 	unsigned bit;
 	const char *text;
@@ -107,7 +107,7 @@ static void put_hex(struct text *text, unsigned bits)
 	text_hex(text, bits, 4);
 }
 
-/* Writes the next part of a list. The first one has an empty separator. */
+/* Appends a part to a list; the first separator is empty. */
 static void put_part(struct text *text, const char **separator, const char *part)
 {
 	text_string(text, *separator);
@@ -234,7 +234,7 @@ static void put_no_response(struct text *text, unsigned transmissions, unsigned 
 	put_time(text, ms);
 }
 
-/* Writes the text of errors[]; false if it has none. */
+/* Returns false if errors[] has no text for it. */
 static bool put_errno_text(struct text *text, int error)
 {
 	for (unsigned i = 0; i < sizeof(errors) / sizeof(*errors); i++)
@@ -287,11 +287,11 @@ static void put_request_failure(struct text *text, const struct mad_failure *fai
 		text_string(text, ": the class is not registered on the port");
 		return;
 	}
-	if (error == ENETDOWN) { /* of a registration at the SA */
+	if (error == ENETDOWN) { /* an SA registration */
 		text_string(text, "the local port is not active, or has no SM");
 		return;
 	}
-	/* EINVAL after a transmission is an error of the kernel */
+	/* EINVAL after a transmission comes from the kernel */
 	if (!(error == EINVAL && failure->transmissions) && put_errno_text(text, error))
 		return;
 	text_string(text, "the MAD cannot be sent: ");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The layout of MADs (IBA 13.4.3, 13.6.2, 14.2.1), the wire's byte order, the properties of
- * management classes and the addresses of GMPs.
+ * MAD layout (IBA 13.4.3, 13.6.2, 14.2.1), byte order, properties of management classes, and
+ * GMP addresses.
  */
 #ifndef LIBIBMAD_LAYOUT_H
 #define LIBIBMAD_LAYOUT_H
@@ -16,12 +16,12 @@
 
 #define STATUS_OFFS       4
 #define HOP_COUNT_OFFS    7
-#define TID_OFFS          12 /* the lower half: the upper half belongs to the kernel */
+#define TID_OFFS          12 /* the lower half: the kernel owns the upper one */
 #define ATTRIBUTE_OFFS    16
 #define MODIFIER_OFFS     20
 #define RMPP_VERSION_OFFS 24
 #define RMPP_TYPE_OFFS    25
-#define RMPP_FLAGS_OFFS   26 /* and RRespTime in the upper bits */
+#define RMPP_FLAGS_OFFS   26 /* RRespTime is in the upper bits */
 #define RMPP_STATUS_OFFS  27
 #define RMPP_DATA1_OFFS   28
 #define RMPP_DATA2_OFFS   32
@@ -29,10 +29,10 @@
 #define INITIAL_PATH_OFFS 128
 #define RETURN_PATH_OFFS  192
 
-/* The direction bit in the status of a directed-route SMP: the SMP returns (IBA 14.2.1.2). */
+/* Direction bit of a directed-route SMP's status: the SMP is returning (IBA 14.2.1.2). */
 #define DIRECTION           0x8000u
 #define RMPP_VERSION        1
-/* RRespTime (IBA 13.6.2.1) of a sender that gives no time. */
+/* RRespTime (IBA 13.6.2.1) if the sender gives no time. */
 #define RMPP_RESP_TIME_NONE 31
 #define GRH_HOP_LIMIT       255
 #define PERMISSIVE_LID      0xffff
@@ -70,13 +70,13 @@ static inline void put64(uint8_t *mad, int offset, uint64_t value)
 	memcpy(mad + offset, &value, sizeof(value));
 }
 
-/* Whether the MADs of the class are SMPs, which QP0 sends and receives (IBA 14.2.1). */
+/* SMPs use QP0 (IBA 14.2.1). */
 static inline bool is_smp_class(int mgmt_class)
 {
 	return mgmt_class == IB_SMI_CLASS || mgmt_class == IB_SMI_DIRECT_CLASS;
 }
 
-/* The class of an SMP: a directed route may begin at this port, or end at the destination. */
+/* Picks the SMP class: a directed route may start at this port or follow a LID part. */
 static inline int smp_class_of(const ib_portid_t *to)
 {
 	return to->lid <= 0 || to->drpath.drslid == PERMISSIVE_LID ||
@@ -85,7 +85,7 @@ static inline int smp_class_of(const ib_portid_t *to)
 		       : IB_SMI_CLASS;
 }
 
-/* Whether the kernel registers a client of the class without an OUI. */
+/* Whether the kernel accepts a client of this class without an OUI. */
 static inline bool is_known_class(int mgmt_class)
 {
 	return (mgmt_class >= 0x01 && mgmt_class <= 0x4f) || mgmt_class == IB_SMI_DIRECT_CLASS;
@@ -96,7 +96,7 @@ static inline uint8_t class_version(int mgmt_class)
 	return mgmt_class == IB_SA_CLASS || mgmt_class == IB_CC_CLASS ? 2 : 1;
 }
 
-/* Sets QP1 and its well-known Q_Key if the address has none (IBA 13.5.1). */
+/* Defaults to QP1 and its well-known Q_Key (IBA 13.5.1). */
 static inline void complete_address(ib_portid_t *portid)
 {
 	if (!portid->qp)
@@ -111,7 +111,7 @@ static inline void address_qp1(ib_portid_t *portid)
 	complete_address(portid);
 }
 
-/* The address of a GMP in a umad buffer. A GRH has the given entry of the local GID table. */
+/* Fills a umad buffer's address for a GMP. gid_index is the source GID of a GRH. */
 static inline void address_gmp(void *umad, const ib_portid_t *dport, uint8_t gid_index)
 {
 	ib_mad_addr_t grh = {.hop_limit = GRH_HOP_LIMIT, .gid_index = gid_index};
@@ -122,14 +122,14 @@ static inline void address_gmp(void *umad, const ib_portid_t *dport, uint8_t gid
 	umad_set_pkey(umad, (int)dport->pkey_idx);
 }
 
-/* Whether a MAD is a response. A BMMAD says it in its attribute modifier, too (IBA 16.2.2). */
+/* A BMMAD also marks responses in its attribute modifier (IBA 16.2.2). */
 static inline bool is_response(const uint8_t *mad)
 {
 	return mad[3] & IB_MAD_RESPONSE || mad[3] == IB_MAD_METHOD_TRAP_REPRESS ||
 	       (mad[1] == IB_BOARD_MGMT_CLASS && mad[23] & 1);
 }
 
-/* Whether the method has a response. The response to a Trap is TrapRepress (IBA 13.4.9). */
+/* Trap's response is TrapRepress (IBA 13.4.9). */
 static inline int has_response(unsigned method)
 {
 	return method == IB_MAD_METHOD_GET || method == IB_MAD_METHOD_SET ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Transaction IDs (IBA 13.4.6.4), MAD headers (IBA 13.4.3), and packets in a umad buffer. */
+/* TIDs (IBA 13.4.6.4), MAD headers (IBA 13.4.3), and packets in a umad buffer. */
 
 #include "base/export.h"
 #include "mad/packet.h"
@@ -17,18 +17,17 @@
 
 /* --- transaction IDs ------------------------------------------------------------- */
 
-/* trid_is_ours() knows this number of the latest IDs. */
+/* trid_is_ours() recognizes this many of the latest TIDs. */
 #define OUR_IDS_MAX (1u << 30)
 
 /*
- * A process has consecutive IDs from a random start. So a restarted program does not take late
- * responses to its earlier requests, and two programs do not use the same IDs. The upper half
- * is the first ID, or the oldest of the latest ones; the lower half is the last ID. 0: there is
- * no start yet.
+ * A process uses consecutive TIDs from a random start, so that a restarted program does not
+ * accept late responses to its earlier requests, and programs don't collide. Upper half: the
+ * first TID, or the oldest still recognized; lower half: the last one. 0: not started.
  */
 static _Atomic uint64_t our_ids;
 
-/* The child of a fork() must not have the IDs of its parent. */
+/* A fork()ed child must not reuse its parent's TIDs. */
 static void forget_ids(void)
 {
 	atomic_store(&our_ids, 0);
@@ -73,7 +72,7 @@ bool trid_is_ours(uint32_t tid)
 
 /* --- headers and packets ---------------------------------------------------------- */
 
-/* Writes the part of the header for a directed route (IBA 14.2.1.2). 0, or -1: no route. */
+/* Writes the header's directed route (IBA 14.2.1.2). Returns 0, or -1 for an invalid route. */
 static int put_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
 {
 	if (!path) {
@@ -84,7 +83,7 @@ static int put_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path
 		report("mad_encode", "a directed route cannot have %d hops", path->cnt);
 		return -1;
 	}
-	/* a request has the initial path, a response has the return path */
+	/* requests carry the initial path, responses the return path */
 	if (rpc->method & IB_MAD_RESPONSE) {
 		put16(mad, STATUS_OFFS, (uint16_t)(rpc->rstatus | DIRECTION));
 		mad[6] = (uint8_t)(path->cnt + 1);
@@ -100,11 +99,14 @@ static int put_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path
 	return 0;
 }
 
-/* Writes all but the data. mgmt_class is that of the rpc. 0, or -1 without a route. */
+/*
+ * Writes everything but the data, using mgmt_class rather than rpc's. Returns 0, or -1 for an
+ * invalid route.
+ */
 static int put_headers(uint8_t *mad, const ib_rpc_t *rpc, int mgmt_class, uint64_t trid,
 		       const ib_dr_path_t *path)
 {
-	mad[0] = 1; /* the base version */
+	mad[0] = 1; /* base version */
 	mad[1] = (uint8_t)mgmt_class;
 	mad[2] = class_version(mgmt_class);
 	mad[3] = (uint8_t)rpc->method;
@@ -133,7 +135,7 @@ static bool data_fits(const ib_rpc_t *rpc)
 	       rpc->datasz <= IB_MAD_SIZE - rpc->dataoffs;
 }
 
-/* Stores that an argument is wrong, and returns NULL with errno. */
+/* Stores EINVAL as the failure, sets errno, and returns NULL. */
 static void *encoding_refused(void)
 {
 	failure_refuse_call(MAD_FAILURE_OTHER, 0, EINVAL);
@@ -165,7 +167,7 @@ static void put_rmpp_header(uint8_t *mad, const ib_rmpp_hdr_t *rmpp)
 	put32(mad, RMPP_DATA2_OFFS, rmpp->d2.u);
 }
 
-/* Writes the address of a request into the umad header, and an RMPP header if there is one. */
+/* Writes the destination into the umad header, and the RMPP header if there is one. */
 static void put_address(void *umad, uint8_t *mad, int mgmt_class, const ib_portid_t *dport,
 			const ib_rmpp_hdr_t *rmpp)
 {
@@ -177,7 +179,7 @@ static void put_address(void *umad, uint8_t *mad, int mgmt_class, const ib_porti
 			put_rmpp_header(mad, rmpp);
 		return;
 	}
-	/* a directed route begins at this port, unless it begins with a LID part */
+	/* a directed route starts at this port, unless it has a LID part first */
 	if (mgmt_class == IB_SMI_DIRECT_CLASS &&
 	    (lid <= 0 || dport->drpath.drslid == PERMISSIVE_LID))
 		lid = PERMISSIVE_LID;
@@ -202,7 +204,7 @@ void rmpp_mark(uint8_t *mad)
 	mad[RMPP_FLAGS_OFFS] = RMPP_RESP_TIME_NONE << 3 | IB_RMPP_FLAG_ACTIVE;
 }
 
-/* Where the data begins in each segment of a class with RMPP. */
+/* Offset of the data in each segment, for classes with RMPP. */
 static int rmpp_data_offset(int mgmt_class)
 {
 	if (mgmt_class == IB_SA_CLASS)
@@ -211,8 +213,8 @@ static int rmpp_data_offset(int mgmt_class)
 }
 
 /*
- * The announced length counts what follows the RMPP header in each segment. The kernel has
- * joined the segments, and removed the headers of all but the first one.
+ * The announced length counts everything after the RMPP header in each segment, but the kernel
+ * has joined the segments and kept only the first one's headers.
  */
 bool rmpp_is_short(const uint8_t *mad, int length)
 {
@@ -262,7 +264,7 @@ void response_write_header(uint8_t *mad, uint16_t status)
 	if (mgmt_class == IB_SMI_DIRECT_CLASS)
 		status |= DIRECTION;
 	put16(mad, STATUS_OFFS, status);
-	/* no key goes back, and no RMPP header; vendor range 1 has its data there */
+	/* return no key and no RMPP header; in vendor range 1 these bytes are data */
 	if (!mad_is_vendor_range1(mgmt_class))
 		memset(mad + RMPP_VERSION_OFFS, 0, 8);
 	if (mgmt_class == IB_SA_CLASS)

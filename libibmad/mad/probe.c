@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The semaphores of the static probes. */
+/* Semaphores of the static probes. */
 
 #include "mad/probe.h"
 

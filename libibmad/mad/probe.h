@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The static probes of libibmad, which docs/tracing.md describes. A probe is a nop, and a note
- * in the library with the locations of the arguments. Each probe has a semaphore, which a
- * program that traces increments: otherwise the arguments are not computed. bpftrace reads at
- * most six arguments on x86-64.
+ * libibmad's static probes (docs/tracing.md). A probe is a nop plus an ELF note that locates
+ * its arguments. Arguments are only evaluated while the probe's semaphore, which tracers
+ * increment, is nonzero. bpftrace reads at most six arguments on x86-64.
  */
 #ifndef LIBIBMAD_PROBE_H
 #define LIBIBMAD_PROBE_H
@@ -25,7 +24,7 @@
 			STAP_PROBEV(libibmad, name, __VA_ARGS__); \
 	} while (0)
 
-/* probe.c has them, in the section where programs that trace expect them. */
+/* Defined in probe.c, in the section where tracers expect them. */
 #define DECLARE_SEMAPHORE(name) \
 	extern __attribute__((visibility("hidden"))) volatile unsigned short SEMAPHORE(name)
 DECLARE_SEMAPHORE(request_submitted);
@@ -37,7 +36,7 @@ DECLARE_SEMAPHORE(request_completed);
 DECLARE_SEMAPHORE(window_changed);
 #else
 #define HAS_PROBES 0
-/* The arguments count as used, and are not computed. */
+/* Never defined: marks the arguments as used without evaluating them. */
 void no_probe(int number, ...);
 #define PROBE(name, ...)                          \
 	do {                                      \
@@ -46,12 +45,12 @@ void no_probe(int number, ...);
 	} while (0)
 #endif
 
-/* The first four arguments of probes with a umad buffer. */
+/* First four arguments of probes with a umad buffer. */
 #define PROBE_MAD(name, id, umad, mad, one, other)                                             \
 	PROBE(name, id, be16toh(((const struct ib_user_mad *)(const void *)(umad))->addr.lid), \
 	      (mad)[1], get16(mad, ATTRIBUTE_OFFS), one, other)
 
-/* A request waits to be sent for the first time. */
+/* A request was queued. */
 static inline void probe_request_submitted(const void *request, const uint8_t *umad,
 					   const uint8_t *mad, int timeout_ms,
 					   unsigned attempts)
@@ -59,28 +58,27 @@ static inline void probe_request_submitted(const void *request, const uint8_t *u
 	PROBE_MAD(request_submitted, request, umad, mad, timeout_ms, attempts);
 }
 
-/* A packet is written: the first packet of the request has the number 1. */
+/* A packet was written; the request's first packet has number 1. */
 static inline void probe_request_transmitted(const void *request, const uint8_t *umad,
 					     const uint8_t *mad, unsigned number)
 {
 	PROBE_MAD(request_transmitted, request, umad, mad, get32(mad, TID_OFFS), number);
 }
 
-/* umad has the response. The round trip is 0 if it is not known. */
+/* umad holds the response. Round trip 0: unknown. */
 static inline void probe_response_received(const uint8_t *umad, const uint8_t *mad,
 					   unsigned status, uint32_t rtt_us)
 {
 	PROBE_MAD(response_received, get32(mad, TID_OFFS), umad, mad, status, rtt_us);
 }
 
-/* umad has a response with the ID of a request, which is not the response to it. */
+/* umad holds a response with a request's TID that does not match the request. */
 static inline void probe_response_mismatched(const uint8_t *umad, const uint8_t *mad)
 {
 	PROBE_MAD(response_mismatched, get32(mad, TID_OFFS), umad, mad, mad[3],
 		  get32(mad, MODIFIER_OFFS));
 }
 
-/* An attempt ended without a response. */
 static inline void probe_attempt_timed_out(const void *request, const uint8_t *umad,
 					   const uint8_t *mad, int timeout_ms,
 					   unsigned attempts_left)
@@ -88,7 +86,7 @@ static inline void probe_attempt_timed_out(const void *request, const uint8_t *u
 	PROBE_MAD(attempt_timed_out, request, umad, mad, timeout_ms, attempts_left);
 }
 
-/* A request is complete, with 0 or with an errno. */
+/* A request completed with 0 or an errno. */
 static inline void probe_request_completed(const void *request, const uint8_t *umad,
 					   const uint8_t *mad, int error,
 					   unsigned transmissions)
@@ -96,7 +94,7 @@ static inline void probe_request_completed(const void *request, const uint8_t *u
 	PROBE_MAD(request_completed, request, umad, mad, error, transmissions);
 }
 
-/* Whether a program traces the numbers of requests that may be in flight. */
+/* Whether the window probe is being traced. */
 static inline bool probe_is_window_traced(void)
 {
 #if HAS_PROBES
@@ -106,7 +104,7 @@ static inline bool probe_is_window_traced(void)
 #endif
 }
 
-/* The number of requests of a queue pair that may be in flight has changed. */
+/* The size of a queue pair's window changed. */
 static inline void probe_window_changed(int handle, unsigned queue_pair, unsigned before,
 					unsigned now)
 {
