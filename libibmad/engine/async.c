@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Engines: their requests, operations and timers, and how they are made and freed. */
+/* Engines: requests, operations, timers, creation and freeing. */
 
 #include "base/export.h"
 #include "base/report.h"
@@ -12,13 +12,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The requests that an engine sends before others have their turn. */
+/* Requests that an engine sends per turn. */
 #define TURN      4
-/* In the number of an operation; no pool has so many places that a request's has it. */
+/* Marks an operation's ID; no pool is large enough for a request's ID to have this bit. */
 #define OPERATION (UINT64_C(1) << 31)
-/* A limit is noticed after this time at the latest, if the engine is processed. */
+/* Limits are checked at this interval while the engine is processed. */
 #define TICK_US   50000
-/* The local port is read at this interval, when an operation takes so long. */
+/* How often a long operation reads the local port. */
 #define READ_US   250000
 
 /* --- state ---------------------------------------------------------------------- */
@@ -66,8 +66,8 @@ void engine_wake(struct mad_async *engine)
 /* --- entering and leaving ------------------------------------------------------- */
 
 /*
- * In a child of fork(), after the port has cancelled its requests. The fork may have been in a
- * callback: this thread does not process any more.
+ * In a fork()ed child, after the port has cancelled its requests. The fork may have been in a
+ * callback: this thread no longer processes.
  */
 void engine_inherit(struct mad_async *engine)
 {
@@ -105,7 +105,7 @@ void engine_leave(struct mad_async *engine)
 	port_leave(engine->port);
 }
 
-/* The lock is released, because a log hook may call the library. */
+/* Releases the lock because a log hook may call the library. */
 void engine_report_class_unlocking(struct mad_async *engine, const char *call, int mgmt_class)
 {
 	port_unlock(engine->port);
@@ -137,7 +137,7 @@ void engine_timer_add(struct mad_async *engine, struct engine_timer *timer)
 void engine_timer_set(struct mad_async *engine, struct engine_timer *timer, int64_t at)
 {
 	timer->at = at;
-	/* the thread sleeps until the timer that was the next one before this call */
+	/* the sleeping thread only knows the timer that used to be first */
 	if (at != NEVER)
 		engine_wake(engine);
 }
@@ -169,7 +169,7 @@ bool operation_end(struct mad_async *engine, struct engine_operation *operation)
 	return operation->cancelled;
 }
 
-/* The thread that processes the engine calls a function of the operation. */
+/* Has the processing thread call a function of the operation. */
 static void add_call(struct mad_async *engine, struct engine_operation *operation)
 {
 	if (list_is_empty(&operation->call))
@@ -216,7 +216,7 @@ static bool cancel_operation(struct mad_async *engine, struct engine_operation *
 
 /* --- requests ------------------------------------------------------------------- */
 
-/* urgent: the request is sent before all that are queued. */
+/* urgent: ahead of everything queued. */
 static int submit_request_unlocking(struct mad_async *engine, enum public_call call,
 				    const ib_rpc_t *rpc, const ib_portid_t *dport,
 				    const void *payload, size_t size, mad_async_fn *callback,
@@ -224,7 +224,7 @@ static int submit_request_unlocking(struct mad_async *engine, enum public_call c
 {
 	struct ibmad_port *port = engine->port;
 	struct request_settings settings = options_for_request(port, rpc->mgtclass & 0xff);
-	ib_portid_t destination = *dport; /* the caller's stays as it is */
+	ib_portid_t destination = *dport; /* the caller's stays unchanged */
 	struct request *request;
 	int ret = engine_why_ended(engine);
 
@@ -295,7 +295,7 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 		return failure_of_call(rpc->mgtclass, ret);
 	ret = submit_request_unlocking(async, CALL_ASYNC_SUBMIT, rpc, dport, payload, size,
 				       callback, arg, id, false);
-	if (ret) { /* reported before the thread may be cancelled again */
+	if (ret) { /* report before the thread can be cancelled again */
 		port_unlock(async->port);
 		if (ret == -EPROTONOSUPPORT)
 			report_class("mad_async_submit", rpc->mgtclass);
@@ -306,7 +306,7 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 	return failure_of_call(rpc->mgtclass, ret);
 }
 
-/* Cancels a request. false: it is already complete or cancelled. */
+/* Returns false if it is already complete or cancelled. */
 static bool cancel_request(struct mad_async *engine, struct request *request)
 {
 	if (!request->callback || request_is_ended(request))
@@ -321,7 +321,7 @@ int engine_cancel(struct mad_async *engine, uint64_t id)
 	struct request *request;
 	uint32_t place = 0;
 
-	if (id & OPERATION) /* MAD_ASYNC_ALL has it, too */
+	if (id & OPERATION) /* MAD_ASYNC_ALL has the bit, too */
 		list_for_each (entry, &engine->operations) {
 			struct engine_operation *operation =
 				list_entry(entry, struct engine_operation, all);
@@ -407,7 +407,7 @@ static void local_port_was_read(struct mad_async *engine, const struct mad_reply
 	struct limits *limits = arg;
 
 	(void)engine;
-	if (!limits) /* limits_end() was called */
+	if (!limits) /* the callback called limits_end() */
 		return;
 	limits->read_id = 0;
 	if (!limits->error && !reply->error && reply->data_size >= IB_SMP_DATA_SIZE &&
@@ -434,7 +434,7 @@ static void check_limits(struct engine_timer *timer)
 		limits->error = -ECANCELED;
 	else if (!limits->error && now >= limits->end)
 		limits->error = -ETIME;
-	/* the requests of a port that is gone complete at once, so that no limit is needed */
+	/* once the port is gone, requests complete at once: no limit needed */
 	if (!limits->engine->port->error)
 		engine_timer_set(limits->engine, timer, next_tick(limits, now));
 	if (!limits->error && !limits->is_local && !limits->read_id && now >= limits->read_at) {
@@ -504,8 +504,8 @@ EXPORT struct mad_async *mad_async_create(struct ibmad_port *port)
 		return NULL;
 	}
 	/*
-	 * The memory of a freed engine is not freed before the port, because another thread may
-	 * still be in engine_enter() for it.
+	 * A freed engine's memory is kept until the port is freed: another thread may still be
+	 * in engine_enter() for it.
 	 */
 	retired = list_pop(&port->retired);
 	engine = retired ? list_entry(retired, struct mad_async, all)
@@ -536,7 +536,7 @@ EXPORT struct mad_async *mad_async_create(struct ibmad_port *port)
 	return engine;
 }
 
-/* Waits until no other thread is in a call for the engine, and all requests are called back. */
+/* Waits until no other thread is in a call and all callbacks have been made. */
 static void finish_engine_unlocking(struct mad_async *engine)
 {
 	struct ibmad_port *port = engine->port;
@@ -544,12 +544,12 @@ static void finish_engine_unlocking(struct mad_async *engine)
 	engine->ending = true;
 	pthread_cond_broadcast(&engine->changed);
 	engine_cancel(engine, MAD_ASYNC_ALL);
-	/* with servers the thread waits although no request is open */
+	/* with servers, the thread waits even without open requests */
 	engine_wake(engine);
 	while (engine->thread != ENGINE_FREE)
 		pthread_cond_wait(&engine->changed, &port->lock);
 	engine_begin_processing(engine, ENGINE_PROCESSED);
-	/* another thread may be writing a request, or may not have seen "ending" yet */
+	/* another thread may be writing a request, or not have seen "ending" yet */
 	while (!engine_is_idle(engine) || engine->users > 1)
 		if (!engine_call_operations_unlocking(engine) &&
 		    !engine_call_requests_unlocking(engine))
@@ -564,7 +564,7 @@ EXPORT void mad_async_free(struct mad_async *async)
 	if (engine_enter(async))
 		return;
 	port = async->port;
-	/* after a fork in a callback, the child runs the callback, but no thread processes */
+	/* in a child forked in a callback, the callback runs but no thread processes */
 	if (engine_is_processor(async) || (async->thread == ENGINE_FREE && async->calling)) {
 		engine_leave(async); /* a callback still needs the engine */
 		return;
@@ -585,7 +585,7 @@ EXPORT void mad_async_free(struct mad_async *async)
 	pool_free(&async->pool);
 	free(async->sa);
 	list_move_last(&port->retired, &async->all);
-	/* requests of other engines may have a place now: port_leave() tells others */
+	/* this may have freed places for other engines' requests: port_leave() wakes them */
 	port_leave(port);
 }
 

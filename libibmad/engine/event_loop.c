@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The threads that process an engine, and call back: event loops, and mad_async_wait(). */
+/* Threads that process an engine and call back: event loops and mad_async_wait(). */
 
 #include "engine/async.h"
 
@@ -37,7 +37,7 @@ static int add_to_epoll(int epoll, int fd)
 	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* poll_fd, or a negative errno. */
+/* Returns poll_fd or a negative errno. */
 static int alarm_open(struct alarm *alarm)
 {
 	int error;
@@ -185,7 +185,7 @@ int engine_call_requests_unlocking(struct mad_async *engine)
 	return count;
 }
 
-/* A cancelled operation ends by its function "later" if it has one, otherwise by "cancel". */
+/* A cancelled operation ends through "later" if set, otherwise through "cancel". */
 int engine_call_operations_unlocking(struct mad_async *engine)
 {
 	void (*function)(struct engine_operation * operation);
@@ -207,7 +207,7 @@ int engine_call_operations_unlocking(struct mad_async *engine)
 	return count;
 }
 
-/* If the port has failed, every timer that is set is due. */
+/* Once the port has failed, all timers that are set are due. */
 static struct engine_timer *due_timer(const struct mad_async *engine, int64_t now)
 {
 	list_for_each (entry, &engine->timers) {
@@ -236,12 +236,12 @@ static void call_timers_unlocking(struct mad_async *engine)
 	}
 }
 
-/* All of the above. Returns the number of requests and of calls of servers. */
+/* Makes all callbacks. Returns the number of requests and server calls. */
 static int call_back_unlocking(struct mad_async *engine)
 {
 	int count;
 
-	/* a callback may take long: another thread leads meanwhile */
+	/* a callback may take long: let another thread lead */
 	if (engine_has_work(engine) || !list_is_empty(&engine->timers))
 		port_pass_lead(engine->port);
 	servers_refuse_unlocking(engine);
@@ -278,12 +278,12 @@ EXPORT int mad_async_process(struct mad_async *async)
 	} else if (async->thread == ENGINE_FREE) {
 		engine_begin_processing(async, ENGINE_PROCESSED);
 		port_work_unlocking(async->port);
-		/* callbacks may take long: other threads do the rest */
+		/* callbacks may take long: let other threads do the rest */
 		port_tell(async->port);
 		count = call_back_unlocking(async);
 		engine_end_processing(async);
 	} else if (!engine_is_processor(async)) {
-		/* another thread may be in a callback: the port does not wait for it */
+		/* another thread may be in a callback: the port must not wait for it */
 		port_work_unlocking(async->port);
 	}
 	if (!count && async->port->error && engine_is_idle(async))
@@ -292,7 +292,7 @@ EXPORT int mad_async_process(struct mad_async *async)
 	return failure_of_call(0, count);
 }
 
-/* Calls back and waits until the engine is idle; the number of callbacks, or an error. */
+/* Processes until idle. Returns the number of callbacks, or an error. */
 static int run_engine_unlocking(struct mad_async *engine, int64_t end)
 {
 	bool waited = false;
@@ -309,7 +309,7 @@ static int run_engine_unlocking(struct mad_async *engine, int64_t end)
 		if (!engine_has_work(engine)) {
 			int64_t next = engine_timer_at(engine), now = clock_us();
 
-			/* a timer that is due could not be handled yet */
+			/* a due timer may not have been handled yet */
 			if (next <= now || (engine->port->error && next != NEVER))
 				next = now + 1000;
 			port_wait_unlocking(engine->port, &engine->waiter,
@@ -322,11 +322,11 @@ static int run_engine_unlocking(struct mad_async *engine, int64_t end)
 
 static int wait_for_engine_unlocking(struct mad_async *engine, int64_t end)
 {
-	/* read before waiting: a stop ends the waits of all threads */
+	/* read before waiting: a stop ends all threads' waits */
 	unsigned stops = engine->stops_heeded;
 	int ret = 0;
 
-	/* a stop wakes the other thread only: it wakes this thread when it ends processing */
+	/* a stop wakes only the processing thread, which wakes this one when it is done */
 	while (!ret && engine->thread != ENGINE_FREE && !engine->ending) {
 		if (engine->stops != stops)
 			ret = -EINTR;

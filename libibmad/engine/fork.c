@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* fork(): a port in a child process. mad.h and mad_async.h say what a child may do. */
+/* A port in a fork()ed child. mad.h and mad_async.h say what a child may do. */
 
 #include "engine/async.h"
 
 #include <errno.h>
 
 atomic_uint port_forks;
-/* For port_inherit(). count_fork() makes it new in each child. */
+/* For port_inherit(); count_fork() reinitializes it in each child. */
 static pthread_mutex_t child_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void count_fork(void)
@@ -29,13 +29,13 @@ void port_watch_forks(void)
 }
 
 /*
- * In a child of fork(), which has only the thread that forked. Responses to requests in flight
- * are the parent's. If another thread of the parent was in a call, the port may be half
- * changed: it is lost.
+ * A fork()ed child has only the forking thread. Responses to requests in flight are for the
+ * parent. If another thread of the parent was in a call, the port may be half changed, so it is
+ * lost.
  */
 static void become_inherited(struct ibmad_port *port)
 {
-	unsigned own = 0; /* calls of this thread, which forked in a callback */
+	unsigned own = 0; /* this thread's calls: it forked in a callback */
 	struct list *entry;
 	bool lost;
 
@@ -43,7 +43,7 @@ static void become_inherited(struct ibmad_port *port)
 		own += engine_is_processor(list_entry(engine, struct mad_async, all));
 	lost = port->users > own || pthread_mutex_trylock(&port->lock);
 	port->forks = port_forks;
-	/* the parent's descriptors would wake the parent */
+	/* the parent's eventfd would wake the parent */
 	port_close_wake_fd(port);
 	if (lost) {
 		port->state = PORT_LOST;

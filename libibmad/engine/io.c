@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The only place that sends, reads, polls and judges timers. If one thread uses the port, it
- * writes, polls and reads once for each request.
+ * The only place that sends, reads, polls and runs timers. A single-threaded program writes,
+ * polls and reads once per request.
  *
- * The leader polls the handle, and an eventfd by which other threads wake it. Event loops poll
- * the handle, too, and whoever comes first reads for all. A simulator's handle is polled alone,
- * and by one thread at a time: no other thread reads meanwhile, and the leader returns from
- * poll(2) every 100 ms.
+ * The leader polls the handle and an eventfd through which other threads wake it. Event loops
+ * poll the handle, too; whoever comes first reads for all. A simulator's handle is polled
+ * alone, by one thread at a time: nobody else reads meanwhile, and poll(2) returns every 100
+ * ms.
  */
 
 #include "base/report.h"
@@ -23,28 +23,28 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The requests of others that a leader sends before it looks at its own. */
+/* Other threads' requests that a leader sends before checking on its own. */
 #define SENT_AT_ONCE   16
-/* queue_next() examines this number of requests for each one that may be sent. */
+/* queue_next() examines this many requests per request sent. */
 #define EXAMINED       16
-/* A leader that cannot be woken returns from poll(2) after this time. */
+/* Poll timeout of a leader that cannot be woken. */
 #define RETURN_MS      100
-/* If there is no memory for a message, it is read again after this time. */
+/* After OOM for a message, it is read again after this time. */
 #define BLOCKED_US     10000
-/* The LMC of the local port is read again after this time, if it matters. */
+/* How long the local port's LMC is cached. */
 #define LMC_US         1000000
-/* An event loop looks at a handle that is not watched after this time. */
+/* Poll interval of an event loop whose handle is not watched. */
 #define LOOP_RETURN_US 5000
 /*
- * How long the kernel waits for the acknowledgement of segments, or the request's timeout if
- * that is shorter. Then the kernel retransmits them, as often as the message has retries.
+ * How long the kernel waits for segments' acknowledgement, or the request's timeout if shorter.
+ * It then retransmits them, up to the message's retries.
  */
 #define ACK_MS         2000
-/* The retries of a response, which has no timeout. */
+/* Retries of a response, which has no timeout. */
 #define ACK_RETRIES    4
-/* The kernel queues this number of messages for a handle at most. */
+/* The kernel queues at most this many messages per handle. */
 #define QUEUED_MAX     200001
-/* A message that is dropped is read into this memory, which is mapped several times. */
+/* Dropped messages are read into memory of this size, mapped repeatedly. */
 #define DRAIN_SIZE     (1 << 20)
 
 const char *const public_call_names[] = {
@@ -67,7 +67,7 @@ static int send_error(const struct handle *handle, int ret)
 	return error;
 }
 
-/* Writes the MAD in a umad buffer for the agent that its header names. 0 or an errno. */
+/* Writes a umad buffer's MAD for the agent in its header. Returns 0 or an errno. */
 static int handle_write(const struct handle *handle, uint8_t *umad, int length, int kernel_ms,
 			int retries)
 {
@@ -80,15 +80,15 @@ static int handle_write(const struct handle *handle, uint8_t *umad, int length, 
 	return ret ? send_error(handle, ret) : 0;
 }
 
-/* The kernel waits for no response: the timeout is 0. */
+/* Timeout 0: the kernel waits for no response. */
 int handle_respond(const struct handle *handle, uint8_t *umad, int length, bool by_rmpp)
 {
 	return handle_write(handle, umad, length, 0, by_rmpp ? ACK_RETRIES : 0);
 }
 
 /*
- * The library retransmits a request of one MAD. The kernel retransmits the segments of a longer
- * request until the timeout, because only the kernel knows which segments are lost.
+ * The library retransmits single-MAD requests. Longer ones are up to the kernel, until the
+ * timeout: only it knows which segments are lost.
  */
 static int kernel_retries(const struct handle *handle, const uint8_t *mad, int kernel_ms)
 {
@@ -102,12 +102,12 @@ static int kernel_retries(const struct handle *handle, const uint8_t *mad, int k
 
 enum handle_result {
 	HANDLE_MESSAGE,  /* a message is in the buffer */
-	HANDLE_NONE,     /* no message is queued */
-	HANDLE_TOO_LONG, /* the first 256 bytes are in the buffer, the message stays queued */
+	HANDLE_NONE,     /* nothing is queued */
+	HANDLE_TOO_LONG, /* the first 256 bytes are in the buffer; the message stays queued */
 	HANDLE_GONE,     /* the device is gone */
 };
 
-/* umad_recv() without waiting, which no signal interrupts. */
+/* Non-blocking umad_recv() that retries on EINTR. */
 static int receive_again(const struct handle *handle, void *umad, int *length)
 {
 	int ret;
@@ -118,10 +118,7 @@ static int receive_again(const struct handle *handle, void *umad, int *length)
 	return ret;
 }
 
-/*
- * Reads a message without waiting. *length is the size of the buffer for the MAD, and becomes
- * the length of the message's MAD.
- */
+/* Non-blocking read. *length is the buffer's size for the MAD, on return the MAD's length. */
 static enum handle_result handle_receive(const struct handle *handle, uint8_t *umad,
 					 int *length)
 {
@@ -136,7 +133,9 @@ static enum handle_result handle_receive(const struct handle *handle, uint8_t *u
 	return ret == -ENOSPC ? HANDLE_TOO_LONG : HANDLE_GONE;
 }
 
-/* An address range of "size" bytes. With a memfd, each DRAIN_SIZE of it is the same memory. */
+/*
+ * An address range of "size" bytes. With a memfd, it maps the same DRAIN_SIZE bytes repeatedly.
+ */
 static void *map_drain(size_t size)
 {
 	int fd = memfd_create("umad-drain", MFD_CLOEXEC);
@@ -159,7 +158,7 @@ static void *map_drain(size_t size)
 }
 
 /*
- * Reads a message of this length and drops it. HANDLE_TOO_LONG: not enough memory; the message
+ * Reads and drops a message of this length. On OOM returns HANDLE_TOO_LONG, and the message
  * stays queued.
  */
 static enum handle_result handle_drain(const struct handle *handle, int length)
@@ -224,17 +223,17 @@ void port_wake_receiver(struct ibmad_port *port)
 	}
 }
 
-/* Async-signal-safe, which eventfd_write() is not said to be. */
+/* write(2) because eventfd_write() is not documented as async-signal-safe. */
 void port_alert(struct ibmad_port *port)
 {
 	const uint64_t one = 1;
 	int saved_errno = errno, fd = port->wake_fd;
 
-	/* in a child of fork() no thread waits until the first call */
+	/* in a fork()ed child nobody waits before the first call */
 	if (port->forks != port_forks)
 		return;
 	port->alerted = true;
-	/* if it fails, the descriptor is readable already */
+	/* on failure, the descriptor is readable already */
 	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
 		errno = saved_errno;
 }
@@ -252,8 +251,7 @@ int64_t port_next(const struct ibmad_port *port)
 	return opens < next ? opens : next;
 }
 
-/* Sets what an engine's event loop polls. Work that another thread is doing is not announced.
- */
+/* Updates what an engine's event loop polls. Work another thread is doing is not announced. */
 static void tell_loop(struct ibmad_port *port, struct mad_async *engine, int64_t next)
 {
 	bool work = false;
@@ -262,7 +260,7 @@ static void tell_loop(struct ibmad_port *port, struct mad_async *engine, int64_t
 		int64_t timer_at = engine_timer_at(engine);
 
 		work = engine_has_work(engine);
-		/* each timer that is set is due */
+		/* all timers that are set are due */
 		if (port->error)
 			work |= engine_is_idle(engine) || timer_at != NEVER;
 		if (timer_at < next)
@@ -273,7 +271,7 @@ static void tell_loop(struct ibmad_port *port, struct mad_async *engine, int64_t
 			next = port->blocked_until;
 	} else if (!engine->alarm.watching &&
 		   (engine_has_requests(engine) || engine->servers) && !port->error) {
-		/* a simulator's handle, or one that epoll could not watch */
+		/* a simulator's handle, or one epoll could not watch */
 		int64_t look = clock_us() + LOOP_RETURN_US;
 
 		if (look < next)
@@ -315,7 +313,7 @@ static void count_rtt(struct mad_async *engine, uint32_t rtt_us)
 	engine->rtt_count++;
 }
 
-/* A request is DONE: its thread goes on, or its engine calls back. */
+/* The request is DONE: wakes its thread, or queues the engine's callback. */
 static void complete_request(struct ibmad_port *port, struct request *request)
 {
 	struct mad_async *engine = engine_of(port, request);
@@ -338,7 +336,7 @@ static void complete_request(struct ibmad_port *port, struct request *request)
 	engine_wake(engine);
 }
 
-/* Does what the new phase of a request asks for. */
+/* Acts on a request's new phase. */
 static void settle_request(struct ibmad_port *port, struct request *request)
 {
 	struct mad_async *engine = engine_of(port, request);
@@ -379,19 +377,19 @@ void port_cancel(struct ibmad_port *port, struct request *request, int error)
 	handle_event(port, request, &event);
 }
 
-/* The time up to which timers are judged: all messages that came before it were handled. */
+/* Timers may be judged up to this time: all earlier messages were handled. */
 static int64_t judged_until(const struct ibmad_port *port)
 {
 	const struct flow_window *windows = port->requests.flow.windows;
 	int64_t time = port->read_until;
 
 	/*
-	 * Without memory no message can be read. While a simulator's handle is polled, no other
-	 * thread can read, but the leader reads a message as soon as it comes.
+	 * On OOM nothing can be read. While a simulator's handle is polled, nobody else can
+	 * read, but the leader reads as soon as something arrives.
 	 */
 	if (port->blocked_until || port->lead == LEAD_POLLING_ALONE)
 		return clock_us();
-	/* messages that came before a request was sent are read before its response */
+	/* messages that arrived before a request was sent are read before its response */
 	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
 		if (windows[i].newest > time)
 			time = windows[i].newest;
@@ -412,7 +410,9 @@ static void expire_timers(struct ibmad_port *port)
 
 /* --- sending -------------------------------------------------------------------- */
 
-/* Finds the SA and the local GID; 0 or an errno. The lock is not held: it reads sysfs. */
+/*
+ * Finds the SA and the local GID. Returns 0 or an errno. Reads sysfs, so don't hold the lock.
+ */
 static int find_path_source(const struct ibmad_port *port, struct path_source *source)
 {
 	umad_port_t local;
@@ -426,7 +426,7 @@ static int find_path_source(const struct ibmad_port *port, struct path_source *s
 									     : EHOSTUNREACH;
 	ib_portid_set(&source->sa, (int)local.sm_lid, 1, (int)IB_DEFAULT_QP1_QKEY);
 	source->sa.sl = (uint8_t)local.sm_sl;
-	/* both are in the wire's order */
+	/* both in network byte order */
 	memcpy(source->gid, &local.gid_prefix, 8);
 	memcpy(source->gid + 8, &local.port_guid, 8);
 	umad_release_port(&local);
@@ -443,7 +443,7 @@ static void ask_path_unlocking(struct ibmad_port *port, struct request *request,
 	if (!event->error)
 		redirect_ask_path(request->redirect, request->packet, &source);
 	port_lock(port);
-	/* port_cancel_all() does not find a request without an ID */
+	/* port_cancel_all() does not find a request without a TID */
 	if (port->error)
 		event->error = port->error;
 	event->kind = EVENT_ASKED;
@@ -457,7 +457,7 @@ static void write_unlocking(struct ibmad_port *port, struct request *request,
 	bool renumbered = request->transmissions.renumbered;
 	bool first = request->transmissions.count == 1;
 
-	/* a renumbered packet was counted before the kernel refused its former ID */
+	/* a renumbered packet was counted before the kernel refused its former TID */
 	if (!renumbered)
 		queue_sent(&port->queue, request, event->now);
 	if (engine && !renumbered) {
@@ -478,12 +478,12 @@ static void write_unlocking(struct ibmad_port *port, struct request *request,
 		kernel_retries(&port->handle, request_mad(request), event->kernel_ms));
 	port_lock(port);
 	event->kind = EVENT_WRITTEN;
-	/* the kernel may have searched for a GID: the write may take about a second */
+	/* the kernel may have resolved a GID: the write can take about a second */
 	if (event->error || request->pending.kind)
 		event->now = clock_us();
 }
 
-/* Sends a request that is in no queue. */
+/* The request must not be queued. */
 static void transmit_unlocking(struct ibmad_port *port, struct request *request)
 {
 	struct request_event event = {.kind = EVENT_SEND};
@@ -530,7 +530,7 @@ void port_send_unlocking(struct ibmad_port *port, unsigned most)
 			transmit_unlocking(port, request);
 			most--;
 		}
-		/* next time the other window is first */
+		/* start with the other window next time */
 		if (!most)
 			queue->turn = (window + 1) % FLOW_WINDOWS;
 	}
@@ -552,8 +552,8 @@ void port_trace_windows(struct ibmad_port *port)
 }
 
 /*
- * A response has the ID of a request, and is not the response to it. Releases the lock for the
- * message, whose hook may call the library.
+ * A response has a request's TID but does not match it. Releases the lock for the message,
+ * whose hook may call the library.
  */
 static void note_mismatch_unlocking(struct ibmad_port *port, const uint8_t *umad,
 				    const uint8_t *mad)
@@ -567,8 +567,8 @@ static void note_mismatch_unlocking(struct ibmad_port *port, const uint8_t *umad
 }
 
 /*
- * The LMC of the local port; an SM usually gives the same LMC to all ports. If it cannot be
- * read, the largest one. No lock is held.
+ * The local port's LMC, usually the same as other ports'; the maximum if it cannot be read.
+ * Must be called without the lock.
  */
 static unsigned read_lmc(const struct ibmad_port *port)
 {
@@ -583,8 +583,8 @@ static unsigned read_lmc(const struct ibmad_port *port)
 }
 
 /*
- * The transmission that a message is a response to, or whose timeout it reports; NULL: none.
- * Releases the lock to read the LMC, which matters only if a response is from another LID.
+ * Finds the transmission a message responds to, or whose timeout it reports; NULL: none.
+ * Releases the lock to read the LMC, only needed if the response comes from another LID.
  */
 static struct transmission *find_transmission_unlocking(struct ibmad_port *port,
 							const uint8_t *umad, int length)
@@ -599,7 +599,7 @@ static struct transmission *find_transmission_unlocking(struct ibmad_port *port,
 		transmission = tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
 		if (!transmission)
 			return NULL;
-		if (header->status) /* the kernel reports a timeout, with the request */
+		if (header->status) /* a timeout report: the kernel returns the request */
 			return is_response(mad) ? NULL : transmission;
 		if (length < 36 || !is_response(mad))
 			return NULL;
@@ -619,7 +619,7 @@ static struct transmission *find_transmission_unlocking(struct ibmad_port *port,
 	return NULL;
 }
 
-/* A message that is for no request. */
+/* Handles a message that belongs to no request. */
 static void take_unclaimed(struct ibmad_port *port, const uint8_t *umad, int length)
 {
 	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
@@ -629,13 +629,13 @@ static void take_unclaimed(struct ibmad_port *port, const uint8_t *umad, int len
 	if (inbox_add(&port->inbox, umad, length))
 		port_wake_receiver(port);
 	else
-		/* the report of a timeout is not counted: it is no MAD from the wire */
+		/* a timeout report is not a MAD from the wire: don't count it */
 		port->dropped += !header->status;
 }
 
 /*
- * Handles a message that was read before "now": length bytes of MAD in umad. "allocated": the
- * port may keep umad. Returns whether the port keeps it.
+ * Handles a message read before "now", with length bytes of MAD. "allocated": the port may keep
+ * umad. Returns whether it did.
  */
 static bool receive_unlocking(struct ibmad_port *port, uint8_t *umad, int length,
 			      bool allocated, int64_t now)
@@ -661,7 +661,7 @@ static bool receive_unlocking(struct ibmad_port *port, uint8_t *umad, int length
 	return allocated && !event.allocated;
 }
 
-/* Only the first MAD of a message could be read: its request completes with this errno. */
+/* Only the message's first MAD could be read: its request fails with this errno. */
 static void receive_failed_unlocking(struct ibmad_port *port, const uint8_t *umad, int error)
 {
 	struct transmission *transmission =
@@ -675,18 +675,18 @@ static void receive_failed_unlocking(struct ibmad_port *port, const uint8_t *uma
 
 /* --- reading -------------------------------------------------------------------- */
 
-/* No message can be read before a time; 0: they can. */
+/* Messages can't be read before this time; 0: they can. */
 static void set_blocked(struct ibmad_port *port, int64_t until)
 {
-	/* event loops would spin */
+	/* otherwise event loops would spin */
 	if (!until != !port->blocked_until)
 		port_watch(port, !until);
 	port->blocked_until = until;
 }
 
 /*
- * Reads a message of more than one MAD, whose first MAD is in the buffer. If the message is not
- * queued any more, another process that shares the handle has read it.
+ * Reads a multi-MAD message whose first MAD is in the buffer. If it is no longer queued,
+ * another process sharing the handle has read it.
  */
 static enum handle_result read_long_unlocking(struct ibmad_port *port, int length)
 {
@@ -702,7 +702,7 @@ static enum handle_result read_long_unlocking(struct ibmad_port *port, int lengt
 	result = umad ? handle_receive(&port->handle, umad, &length)
 		      : handle_drain(&port->handle, length);
 	port_lock(port);
-	/* while a message blocks the queue, its request completes once */
+	/* complete the request only once while the message blocks the queue */
 	if (!umad && !port->blocked_until)
 		receive_failed_unlocking(port, port->buffer, error);
 	set_blocked(port, !umad && result == HANDLE_TOO_LONG ? clock_us() + BLOCKED_US : 0);
@@ -712,7 +712,7 @@ static enum handle_result read_long_unlocking(struct ibmad_port *port, int lengt
 	return result == HANDLE_NONE ? HANDLE_TOO_LONG : result;
 }
 
-/* All messages that came before a time were handled. */
+/* All messages that arrived before this time were handled. */
 static void note_read_until(struct ibmad_port *port, int64_t time)
 {
 	port->read_until = time;
@@ -720,8 +720,8 @@ static void note_read_until(struct ibmad_port *port, int64_t time)
 }
 
 /*
- * Reads until nothing is queued, BATCH messages are read, or the waiter has what it waits for;
- * NULL: no waiter. "time" is over.
+ * Reads until nothing is queued, BATCH messages are read, or the waiter (may be NULL) is done.
+ * "time" is in the past.
  */
 static void read_messages_unlocking(struct ibmad_port *port, const struct waiter *waiter,
 				    int64_t time)
@@ -746,7 +746,7 @@ static void read_messages_unlocking(struct ibmad_port *port, const struct waiter
 		if (result == HANDLE_NONE || result == HANDLE_GONE)
 			break;
 		time = clock_us();
-		/* in a storm the queue is never empty, but it is known what was read */
+		/* in a storm the queue never empties, but we know what was read */
 		if (!port->read_since++)
 			port->reading_since = time;
 		if (port->read_since > QUEUED_MAX)
@@ -755,7 +755,7 @@ static void read_messages_unlocking(struct ibmad_port *port, const struct waiter
 			receive_unlocking(port, port->buffer, length, false, time);
 		if (port->error || port->blocked_until)
 			break;
-		/* an engine's thread reads on: more responses are often queued already */
+		/* keep reading for an engine: more responses are often queued already */
 		if (waiter && waiter->state == WAITER_WOKEN &&
 		    !(waiter->kind == WAIT_FOR_ENGINE && port->requests.tids.count))
 			break;
@@ -765,11 +765,11 @@ static void read_messages_unlocking(struct ibmad_port *port, const struct waiter
 		port_fail(port, PORT_GONE, ENODEV);
 }
 
-/* After reading: judges timers, and sends "most" requests at most. */
+/* After reading: runs timers and sends at most "most" requests. */
 static void advance_unlocking(struct ibmad_port *port, unsigned most)
 {
 	expire_timers(port);
-	/* sending may take long: another thread leads meanwhile */
+	/* sending may take long: let another thread lead */
 	if (queue_is_ready(&port->queue)) {
 		port_pass_lead(port);
 		port_send_unlocking(port, most);
@@ -802,7 +802,7 @@ void waiter_end(struct ibmad_port *port, struct waiter *waiter)
 	port_pass_lead(port);
 }
 
-/* Sleeps until another thread wakes this one. */
+/* Sleeps until another thread wakes it. */
 static void sleep_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until,
 			    int64_t now)
 {
@@ -811,8 +811,7 @@ static void sleep_unlocking(struct ibmad_port *port, struct waiter *waiter, int6
 	if (port->blocked_until > now && port->blocked_until < until) {
 		until = port->blocked_until;
 	} else if (port->lead == LEAD_POLLING && next < port->polls_until) {
-		/* the leader does not know of this time: often it need not, for a response
-		 * comes */
+		/* the leader does not know this deadline; usually a response comes first */
 		if (next <= now)
 			wake_leader(port);
 		else if (next < until)
@@ -825,10 +824,10 @@ static void sleep_unlocking(struct ibmad_port *port, struct waiter *waiter, int6
 	pthread_cond_destroy(&waiter->awake);
 }
 
-/* Polls the handle until a time: 0 if messages are queued, or else as umad_poll_with(). */
+/* Polls the handle until a time. Returns 0 if messages are queued, else as umad_poll_with(). */
 static int poll_unlocking(struct ibmad_port *port, int64_t until, int64_t now)
 {
-	bool alone = port->wake_fd < 0; /* a simulator's handle, or no descriptor is free */
+	bool alone = port->wake_fd < 0; /* a simulator's handle, or no descriptor was free */
 	int ms = ms_until(until, now, alone ? RETURN_MS : INT_MAX), ret, error;
 	eventfd_t count;
 
@@ -850,7 +849,7 @@ static int poll_unlocking(struct ibmad_port *port, int64_t until, int64_t now)
 	return ret == -EIO && error == EINTR ? -EINTR : ret;
 }
 
-/* 0, or -EINTR. */
+/* Returns 0 or -EINTR. */
 static int lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until,
 			  int64_t now)
 {
@@ -866,7 +865,7 @@ static int lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_
 	else if (ret < 0 && ret != -ETIMEDOUT && ret != -EINTR)
 		port_fail(port, PORT_GONE, ENODEV);
 	port->leader = NULL;
-	/* last: port_alert() sets "alerted" before it writes to wake_fd */
+	/* last: port_alert() sets "alerted" before writing to wake_fd */
 	if (atomic_exchange(&port->alerted, false))
 		wake_all_engines(port);
 	advance_unlocking(port, SENT_AT_ONCE);
@@ -876,12 +875,12 @@ static int lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_
 int port_wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until)
 {
 	int64_t now = clock_us(), next = port_next(port);
-	/* after an error, a thread waits only for a request that another one is writing */
+	/* after an error, threads only wait for requests that others are writing */
 	bool can_read = !port->error && !port->reading && port->blocked_until <= now;
 
 	waiter->state = WAITER_RUNNING;
 	if (can_read && (until <= now || (!port->leader && next <= now)))
-		/* the leader may not have run since a message came */
+		/* the leader may not have run since a message arrived */
 		port_work_unlocking(port);
 	else if (can_read && !port->leader)
 		return lead_unlocking(port, waiter, next < until ? next : until, now);
@@ -892,7 +891,7 @@ int port_wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t 
 
 /* --- the end -------------------------------------------------------------------- */
 
-/* Cancels requests that expect a response. One that a thread is writing completes later. */
+/* Cancels requests that await a response. One being written completes later. */
 static void cancel_sent(struct ibmad_port *port, int error)
 {
 	const struct tids *tids = &port->requests.tids;
@@ -907,7 +906,7 @@ static void cancel_sent(struct ibmad_port *port, int error)
 			if (request_is_ended(request))
 				continue;
 			port_cancel(port, request, error);
-			/* port_cancel() may have taken any transmission out of the bucket */
+			/* port_cancel() may have removed any transmission from the bucket */
 			transmission = tids->buckets[i];
 		}
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Whether a response belongs to a request. The transaction ID decides first (tids.h). This is
- * the second check, in case a node, another program or the network uses an ID twice.
+ * Whether a response belongs to a request, after its TID has matched (tids.h): a node, another
+ * program or the network may use a TID twice.
  */
 
 #include "engine/request.h"
@@ -11,14 +11,14 @@
 
 #include <infiniband/umad_sa.h>
 
-/* Addresses from here on are no port: multicast groups, and the permissive LID. */
+/* Not unicast from here on: multicast and the permissive LID. */
 #define MULTICAST_LIDS 0xc000
 #define OUI_OFFS       37
 #define OUI_SIZE       3
 
 /*
- * The specification leaves the methods and the modifiers of these classes to those who define
- * them (IBA 13.4.4): a response may have others than its request.
+ * These classes define their own methods and modifiers (IBA 13.4.4), so a response's may differ
+ * from its request's.
  */
 static bool has_methods_of_its_own(uint8_t mgmt_class)
 {
@@ -26,7 +26,7 @@ static bool has_methods_of_its_own(uint8_t mgmt_class)
 	       (mgmt_class >= 0x10 && mgmt_class <= 0x2f);
 }
 
-/* Nodes that refuse a request often set only the response bit in its method. */
+/* Nodes that reject a request often just set the response bit. */
 static bool is_method_of_response(const uint8_t *asked, const uint8_t *mad)
 {
 	if (has_methods_of_its_own(mad[1]) || mad[1] == IB_BOARD_MGMT_CLASS ||
@@ -50,8 +50,8 @@ static bool is_redirection_by_class_port_info(const uint8_t *mad)
 }
 
 /*
- * The attribute of the records that two methods of the SA return: a MultiPathRecord asks for
- * PathRecords, and a PathRecord for TraceRecords (IBA 15.4.6, 15.4.7). 0: that of the request.
+ * The record type that two SA methods return: GetMulti of MultiPathRecord returns PathRecords,
+ * GetTraceTable of PathRecord TraceRecords (IBA 15.4.6, 15.4.7). 0: the request's own.
  */
 static unsigned attribute_of_records(const uint8_t *asked)
 {
@@ -62,7 +62,7 @@ static unsigned attribute_of_records(const uint8_t *asked)
 							   : 0;
 }
 
-/* A response has the attribute ID and the modifier of its request (IBA 13.4.5, 13.4.6). */
+/* A response repeats its request's attribute ID and modifier (IBA 13.4.5, 13.4.6). */
 static bool is_attribute_of_response(const uint8_t *asked, const uint8_t *mad)
 {
 	uint32_t changed = get32(asked, MODIFIER_OFFS) ^ get32(mad, MODIFIER_OFFS);
@@ -73,12 +73,11 @@ static bool is_attribute_of_response(const uint8_t *asked, const uint8_t *mad)
 	    get16(mad, ATTRIBUTE_OFFS) != attribute_of_records(asked))
 		return false;
 	if (mad[1] == IB_BOARD_MGMT_CLASS)
-		changed &= ~1u; /* the response bit (IBA 16.2.2) */
+		changed &= ~1u; /* response bit (IBA 16.2.2) */
 	return !changed || has_methods_of_its_own(mad[1]);
 }
 
-/* Whether "size" bytes are the same; those that a short response does not have count as such.
- */
+/* Bytes missing from a short response count as equal. */
 static bool is_same(const uint8_t *asked, const uint8_t *mad, int offset, int size, int length)
 {
 	int there = length - offset;
@@ -88,7 +87,8 @@ static bool is_same(const uint8_t *asked, const uint8_t *mad, int offset, int si
 	return there <= 0 || !memcmp(asked + offset, mad + offset, (size_t)there);
 }
 
-/* Whether both GIDs are of one port: besides its subnet's prefix it has the default one (IBA
+/*
+ * Whether both GIDs are one port's: the default prefix is valid besides the subnet's (IBA
  * 4.1.1).
  */
 static bool is_same_port(const uint8_t *gid, const uint8_t *other)
@@ -111,10 +111,10 @@ enum response_match response_match(const struct request *request, const uint8_t 
 
 	if (!is_method_of_response(asked, mad) || !is_attribute_of_response(asked, mad))
 		return RESPONSE_OF_ANOTHER;
-	/* a vendor's class of range 2 is that of an OUI (IBA 16.5.1) */
+	/* vendor range 2: the class is per OUI (IBA 16.5.1) */
 	if (mad_is_vendor_range2(mad[1]) && !is_same(asked, mad, OUI_OFFS, OUI_SIZE, length))
 		return RESPONSE_OF_ANOTHER;
-	/* an SMP comes back with the path on which it was sent (IBA 14.2.2) */
+	/* an SMP returns with the path it was sent on (IBA 14.2.2) */
 	if (mad[1] == IB_SMI_DIRECT_CLASS)
 		return mad[HOP_COUNT_OFFS] == asked[HOP_COUNT_OFFS] &&
 				       is_same(asked, mad, INITIAL_PATH_OFFS + 1,
@@ -122,8 +122,8 @@ enum response_match response_match(const struct request *request, const uint8_t 
 			       ? RESPONSE_MATCHES
 			       : RESPONSE_OF_ANOTHER;
 	/*
-	 * It comes from the LID to which the request was sent, or from the GID if both have a
-	 * GRH (IBA 13.5.4). A port with several LIDs may respond from another one of them.
+	 * It must come from the destination's LID, or its GID if both have a GRH (IBA 13.5.4).
+	 * With LMC > 0, a port may respond from another of its LIDs.
 	 */
 	if (to->grh_present && from->grh_present)
 		return is_same_port(to->gid, from->gid) ? RESPONSE_MATCHES

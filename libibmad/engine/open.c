@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Opening and closing: a port or both ports of a planarized device, and agents; and the calls
- * without a port argument, which use the port that madrpc_init() opened.
+ * Opens and closes ports (both ports of a planarized device), registers agents; and the calls
+ * without a port argument, which use madrpc_init()'s port.
  */
 
 #include "base/export.h"
@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The kernel numbers the agents of a handle from 0 to 31. */
+/* The kernel numbers a handle's agents from 0 to 31. */
 #define AGENTS_MAX 32
 
 /* --- agents --------------------------------------------------------------------- */
@@ -29,7 +29,7 @@ int handle_register(const struct handle *handle, int mgmt_class, uint8_t rmpp_ve
 			     methods);
 }
 
-/* The agent, or -1 with errno. */
+/* Returns the agent, or -1 and errno. */
 static int register_class_agent(const char *call, struct ibmad_port *port, int mgmt_class,
 				uint8_t rmpp_version, long *methods, uint32_t oui)
 {
@@ -81,7 +81,7 @@ EXPORT int mad_rpc_class_agent(struct ibmad_port *srcport, int cls)
 
 /* --- a port --------------------------------------------------------------------- */
 
-/* secure_getenv(): a set-uid program ignores the environment. */
+/* secure_getenv(): set-uid programs ignore the environment. */
 static void take_debug_level(void)
 {
 	const char *level = secure_getenv("LIBIBMAD_DEBUG_LEVEL");
@@ -95,8 +95,7 @@ static const char *port_name(const char *ca_name)
 	return ca_name ? ca_name : "(any)";
 }
 
-/* 0, or the position, from 1 on, of the class that cannot be registered; errno has the cause.
- */
+/* Returns 0, or the 1-based position of the class that failed, with errno set. */
 static int register_clients(struct ibmad_port *port, const int *classes, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -106,14 +105,14 @@ static int register_clients(struct ibmad_port *port, const int *classes, int cou
 	return 0;
 }
 
-/* Stores why a port is not opened, and sets errno. */
+/* Stores the failure, and sets errno. */
 static struct ibmad_port *not_opened(int error)
 {
 	failure_refuse_call(MAD_FAILURE_OPEN, 0, error);
 	return NULL;
 }
 
-/* The errno of a call of libibumad that has failed with "ret". */
+/* The errno of a libibumad call that returned "ret". */
 static int cause_of(int ret)
 {
 	return ret == -EIO && errno ? errno : -ret;
@@ -161,7 +160,7 @@ static struct ibmad_port *open_uncancelled(const char *call, report_fn *tell,
 	return port;
 }
 
-/* A thread that is cancelled while it opens a port would leave descriptors open. */
+/* Not cancellable: that would leak descriptors. */
 static struct ibmad_port *port_open(const char *call, report_fn *tell, const char *ca_name,
 				    int portnum, bool smi, const int *classes, int count)
 {
@@ -182,7 +181,7 @@ EXPORT struct ibmad_port *mad_rpc_open_port(char *dev_name, int dev_port, int *m
 			 num_classes);
 }
 
-/* Opens a port with each class of these that the port and the kernel permit. */
+/* Registers every listed class that the port and the kernel permit. */
 EXPORT int mad_port_open(const char *ca_name, int portnum, struct ibmad_port **port)
 {
 	static const int usual_classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS,
@@ -206,7 +205,7 @@ EXPORT int mad_port_open(const char *ca_name, int portnum, struct ibmad_port **p
 	return error;
 }
 
-/* In a child of fork(), a port that is lost keeps its memory: its lists may be half changed. */
+/* In a fork()ed child, a lost port leaks its memory: its lists may be half changed. */
 EXPORT void mad_rpc_close_port(struct ibmad_port *srcport)
 {
 	bool inherited;
@@ -253,7 +252,7 @@ static int open_item(ibmad_ports_item_t *item, const char *name, uint32_t portnu
 	return item->port ? 0 : -1;
 }
 
-/* A planarized device sends SMPs and GMPs by two ports. Other devices send both by one port. */
+/* Planarized devices use separate ports for SMPs and GMPs; others use one. */
 static int open_pair(struct ibmad_ports_pair *pair, const struct umad_ca_pair *names,
 		     const int *classes, int count)
 {
@@ -281,7 +280,7 @@ static int open_pair(struct ibmad_ports_pair *pair, const struct umad_ca_pair *n
 	return 0;
 }
 
-/* 0 or an errno. A port that is in no pair, such as a RoCE port, has no device for SMPs. */
+/* Returns 0 or an errno. A port in no pair, e.g. RoCE, has no device for SMPs. */
 static int find_pair(const char *ca_name, int portnum, unsigned enforce_smi,
 		     struct umad_ca_pair *names)
 {
@@ -301,7 +300,7 @@ static int find_pair(const char *ca_name, int portnum, unsigned enforce_smi,
 		if (!enforce_smi && ret == -ENODEV)
 			return 0;
 	}
-	/* libibumad reports why the port cannot be opened */
+	/* libibumad reports why it failed */
 	fd = umad_open_port(ca_name, portnum);
 	if (fd >= 0)
 		umad_close_port(fd);
@@ -378,7 +377,7 @@ EXPORT void madrpc_init(char *dev_name, int dev_port, int *mgmt_classes, int num
 	struct ibmad_port *port = port_open("madrpc_init", report_and_exit, dev_name, dev_port,
 					    false, mgmt_classes, num_classes);
 
-	if (!port) /* port_open() has not reported it */
+	if (!port) /* port_open() has not reported this */
 		report_and_exit("madrpc_init", "cannot open %s port %d", port_name(dev_name),
 				dev_port);
 	mad_rpc_close_port(atomic_exchange(&process_port, port));
@@ -448,9 +447,9 @@ EXPORT int mad_respond(void *umad, ib_portid_t *portid, uint32_t rstatus)
 /* --- locking -------------------------------------------------------------------- */
 
 /*
- * The lock of madrpc_lock(). Any thread may unlock it; if it is not locked, nothing changes. A
- * thread that waits for the gate, or holds it in a safe_ call, cannot be cancelled, because no
- * other thread would unlock the mutex or the gate.
+ * madrpc_lock()'s lock. Any thread may unlock it; unlocking it when free is a no-op. A thread
+ * that waits for the gate, or holds it in a safe_ call, is not cancellable, because nobody else
+ * would unlock it.
  */
 static struct {
 	pthread_mutex_t mutex;
@@ -458,7 +457,7 @@ static struct {
 	bool locked;
 } gate = {.mutex = PTHREAD_MUTEX_INITIALIZER, .unlocked = PTHREAD_COND_INITIALIZER};
 
-/* In a child of fork(), the thread that held the gate does not exist. */
+/* A fork()ed child lacks the thread that held the gate. */
 static void unlock_in_child(void)
 {
 	pthread_mutex_init(&gate.mutex, NULL);
@@ -471,7 +470,7 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, unlock_in_child);
 }
 
-/* From here to unlock_gate() the thread cannot be cancelled. */
+/* Disables cancellation until unlock_gate(). */
 static void lock_gate(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -494,7 +493,7 @@ static void unlock_gate(void)
 	call_end();
 }
 
-/* The caller may be cancelled while it has the gate. */
+/* The caller may be cancelled while holding the gate. */
 EXPORT void madrpc_lock(void)
 {
 	lock_gate();

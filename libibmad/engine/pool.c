@@ -25,7 +25,7 @@ void pool_free(struct pool *pool)
 	pool_init(pool, pool->size);
 }
 
-/* The structures of a block are free: the first of them is the next one to be used. */
+/* Puts a block's structures on the free list, the first one on top. */
 static void free_block(struct pool *pool, uint32_t block)
 {
 	for (uint32_t place = (block + 1) * BLOCK; place-- > block * BLOCK;) {
@@ -34,7 +34,7 @@ static void free_block(struct pool *pool, uint32_t block)
 	}
 }
 
-/* 0, or -1 without memory. The array of blocks doubles. */
+/* Returns 0, or -1 on OOM. Doubles the array of blocks. */
 static int add_block(struct pool *pool)
 {
 	uint32_t count = pool->block_count;

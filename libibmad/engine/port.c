@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A port: its life, entering and leaving, and its options. */
+/* A port: creation, freeing, entering and leaving, options. */
 
 #include "base/export.h"
 #include "base/report.h"
@@ -14,7 +14,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Memory for this number of requests stays allocated when no request is open. */
+/* Memory for this many requests is kept when none is open. */
 #define KEPT      1024
 /* The default of MAD_PORT_MAX_RESPONSE, in bytes. */
 #define MAX_REPLY (64u << 20)
@@ -22,8 +22,8 @@
 /* --- life ----------------------------------------------------------------------- */
 
 /*
- * Whether a handle is a descriptor of the kernel. That of a preloaded simulator is not, and
- * simulators do not replace epoll_ctl().
+ * Whether the handle is a kernel descriptor: a preloaded simulator's is not, and simulators
+ * don't replace epoll_ctl().
  */
 static bool is_descriptor(int handle)
 {
@@ -123,7 +123,7 @@ void port_shrink(struct ibmad_port *port)
 /* Calls nest: a callback may call the library. */
 static _Thread_local struct {
 	unsigned depth;
-	int cancel_state; /* of the thread outside */
+	int cancel_state; /* before the outermost call */
 } calls;
 
 void call_begin(void)
@@ -169,7 +169,7 @@ void port_leave(struct ibmad_port *port)
 
 /* --- options -------------------------------------------------------------------- */
 
-/* Those of the process, for an option that is not set. */
+/* Process-wide defaults for options that are not set. */
 static atomic_int process_timeout_ms = MAD_DEF_TIMEOUT_MS;
 static atomic_int process_retries = MAD_DEF_RETRIES;
 
@@ -251,7 +251,7 @@ EXPORT uint64_t smp_mkey_get(const struct ibmad_port *srcport)
 	return options_m_key(srcport);
 }
 
-/* Windows and limits hold at once: sends the queued requests that they permit now. */
+/* Takes effect at once: sends queued requests that now fit. */
 static void set_limit_unlocking(struct ibmad_port *port, enum mad_port_option option,
 				unsigned requests)
 {

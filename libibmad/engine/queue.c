@@ -6,22 +6,22 @@
 
 #include <stdlib.h>
 
-/* The number of destinations that stay allocated when no request is open. */
+/* Destinations kept allocated when no request is open. */
 #define KEPT          1024
-/* The maximum number of requests that rotate_list() skips. */
+/* rotate_list() skips at most this many requests. */
 #define SKIP_MAX      4096
-/* MADs may be sent this much earlier than at equal intervals. */
+/* How early MADs may be sent, compared with equal intervals. */
 #define PACE_BURST_NS 1000000
 #define FIRST_BUCKETS 64
-/* Destinations without users that are kept. */
+/* Unused destinations to keep. */
 #define IDLE_MAX      4096
 
-/* The requests of one flow that wait for a place at a destination. */
+/* One flow's requests that wait for a place at a destination. */
 struct lane {
 	struct list turn; /* in its destination's lanes */
 	struct list requests;
 	struct flow *flow;
-	unsigned awaited; /* resumed or pausing requests: they are sent before the others */
+	unsigned awaited; /* resumed or pausing requests, which go first */
 };
 
 static struct request *request_at(struct list *entry)
@@ -55,7 +55,7 @@ static void destinations_free(struct destinations *destinations)
 	destinations_init(destinations);
 }
 
-/* A step of FNV-1a, 64 bits. */
+/* One step of 64-bit FNV-1a. */
 static uint64_t hash_step(uint64_t start, uint64_t value)
 {
 	return (start ^ value) * 0x100000001b3;
@@ -68,7 +68,7 @@ static uint64_t hash_bytes(uint64_t start, const uint8_t *byte, size_t size)
 	return start;
 }
 
-/* A key with the GID and the directed route of a packet. */
+/* Adds the packet's GID and directed route to the key. */
 static uint64_t route_key(uint64_t key, const struct ib_user_mad *umad, const uint8_t *mad)
 {
 	key = hash_step(0xcbf29ce484222325, key);
@@ -116,7 +116,7 @@ static void free_destination(struct destinations *destinations, struct destinati
 	free(destination);
 }
 
-/* Frees destinations without users until at most "kept" of them are left. */
+/* Frees unused destinations until at most "kept" are left. */
 static void destinations_shrink(struct destinations *destinations, unsigned kept)
 {
 	struct list *oldest;
@@ -127,7 +127,7 @@ static void destinations_shrink(struct destinations *destinations, unsigned kept
 	}
 }
 
-/* Makes a destination without users; NULL: no memory. */
+/* A destination without users; NULL on OOM. */
 static struct destination *make_destination(struct destinations *destinations, uint64_t key)
 {
 	struct destination *destination;
@@ -149,7 +149,7 @@ static struct destination *make_destination(struct destinations *destinations, u
 	return destination;
 }
 
-/* Calls visit for each destination. visit may free this destination, and adds none. */
+/* visit may free the destination passed to it, but not add any. */
 static void destinations_visit(struct destinations *destinations,
 			       void (*visit)(struct destination *destination, void *arg),
 			       void *arg)
@@ -164,8 +164,8 @@ static void destinations_visit(struct destinations *destinations,
 }
 
 /*
- * A number for the address of a packet and for whether it is an SMP: the LID, or a hash. Two
- * addresses with the same hash share a destination, which is rare and does no harm.
+ * Key from the packet's address and whether it is an SMP: the LID, or a hash. Hash collisions
+ * just share a destination, which is rare and harmless.
  */
 static uint64_t destination_key(const struct request *request)
 {
@@ -179,8 +179,7 @@ static uint64_t destination_key(const struct request *request)
 	return key;
 }
 
-/* Adds a user to the destination of a request, and makes it if there is none. NULL: no memory.
- */
+/* Takes a reference on the request's destination, creating it if needed. NULL on OOM. */
 static struct destination *get_destination(struct destinations *destinations,
 					   const struct request *request)
 {
@@ -200,7 +199,7 @@ static struct destination *get_destination(struct destinations *destinations,
 	return destination;
 }
 
-/* Removes a user. The destination stays until IDLE_MAX others are idle. */
+/* Drops a reference. The destination is kept until IDLE_MAX others are idle. */
 static void put_destination(struct destinations *destinations, struct destination *destination)
 {
 	if (--destination->users)
@@ -209,7 +208,7 @@ static void put_destination(struct destinations *destinations, struct destinatio
 	destinations->idle_count++;
 }
 
-/* The destination of a request, which has the path of its account; NULL: not known. */
+/* The destination whose path the request's account has; NULL: unknown. */
 static struct destination *destination_of(const struct request *request)
 {
 	struct flow_path *path = request->account.path;
@@ -286,7 +285,7 @@ static void insert_before(struct request *request, enum queue_place place, struc
 	list_insert(before, &request->queue);
 }
 
-/* Puts a request into a list of its flow, and the flow into the ring of its window. */
+/* Adds a request to a list of its flow, and the flow to its window's ring. */
 static void join_flow(struct queue *queue, enum queue_place place, struct list *before,
 		      struct request *request)
 {
@@ -305,12 +304,12 @@ static struct lane *find_lane(const struct destination *destination, const struc
 	return NULL;
 }
 
-/* A request was taken out: a lane without requests, to which none returns, is spare. */
+/* A request was removed: an empty lane that awaits none is spare. */
 static void leave_lane(struct queue *queue, struct request *request, enum queue_place place)
 {
 	struct lane *lane = find_lane(destination_of(request), request->flow);
 
-	/* queue_drain() has taken the lane of a request that pauses */
+	/* queue_drain() has taken a pausing request's lane */
 	if (!lane)
 		return;
 	if (place != IN_LANE)
@@ -337,7 +336,7 @@ void queue_remove(struct queue *queue, struct request *request)
 
 /* --- lanes ---------------------------------------------------------------------- */
 
-/* Makes a lane of a flow, the first or the last one of the destination; NULL: no memory. */
+/* Adds a flow's lane at either end of the destination's lanes; NULL on OOM. */
 static struct lane *make_lane(struct queue *queue, struct destination *destination,
 			      struct flow *flow, bool first)
 {
@@ -352,7 +351,7 @@ static struct lane *make_lane(struct queue *queue, struct destination *destinati
 	return lane;
 }
 
-/* The first request of a lane returns to its flow. The lane must have a request. */
+/* Returns the lane's first request to its flow. The lane must not be empty. */
 static void resume_first(struct queue *queue, struct lane *lane)
 {
 	struct request *request = request_at(lane->requests.next);
@@ -364,7 +363,7 @@ static void resume_first(struct queue *queue, struct lane *lane)
 		  request);
 }
 
-/* If the destination has a place, resumes the first request of each lane. */
+/* If the destination has a place, resumes each lane's first request. */
 static void release_lanes(struct queue *queue, struct destination *destination)
 {
 	if (!flow_has_place(queue->flow, &destination->path))
@@ -405,8 +404,8 @@ void queue_set_limit(struct queue *queue, unsigned limit)
 }
 
 /*
- * Puts a request into its lane if it waits or is fresh: a fresh one last, another one first. A
- * fresh request that need not wait joins a lane that exists. Without memory, there is no limit.
+ * Puts a request into its lane if it must wait or is fresh: fresh ones last, others first. A
+ * fresh request that need not wait only joins an existing lane. On OOM, there is no limit.
  */
 static bool join_lane(struct queue *queue, struct request *request, bool fresh, bool waits)
 {
@@ -430,8 +429,8 @@ static bool join_lane(struct queue *queue, struct request *request, bool fresh, 
 }
 
 /*
- * Whether the destination of a request has a place for it; otherwise the request is in its
- * lane. A fresh request waits, too, if a later request was sent to the destination.
+ * Whether the request's destination has a place; if not, the request is now in its lane. A
+ * fresh request also waits if a later one was already sent to the destination.
  */
 static bool take_place(struct queue *queue, struct request *request, bool fresh)
 {
@@ -445,7 +444,7 @@ static bool take_place(struct queue *queue, struct request *request, bool fresh)
 	request->account.path = &destination->path;
 	waits = !flow_has_place(queue->flow, &destination->path) ||
 		(fresh && (int32_t)(destination->served - request->number) >= 0);
-	/* a flow that returns to the only lane of its destination has no turn to end */
+	/* returning to the destination's only lane ends no turn */
 	if (!waits && (fresh ? list_is_empty(&destination->lanes)
 			     : destination->lanes.next == destination->lanes.prev))
 		return true;
@@ -454,7 +453,7 @@ static bool take_place(struct queue *queue, struct request *request, bool fresh)
 
 /* --- the next request ----------------------------------------------------------- */
 
-/* The time before which a window with room may send no MAD; 0: none. */
+/* Earliest time at which a window with room may send; 0: any. */
 static int64_t window_opens(const struct queue *queue, unsigned window)
 {
 	int64_t at = flow_opens(queue->flow, window), paced;
@@ -465,7 +464,7 @@ static int64_t window_opens(const struct queue *queue, unsigned window)
 	return paced > at ? paced : at;
 }
 
-/* Whether a window has room, and its time has come. */
+/* Whether the window has room and may send now. */
 static bool window_is_open(const struct queue *queue, unsigned window)
 {
 	int64_t at;
@@ -500,15 +499,15 @@ int64_t queue_opens(const struct queue *queue)
 	return first;
 }
 
-/* The list that has its turn after another one. */
+/* The list whose turn comes next. */
 static unsigned list_after(unsigned list)
 {
 	return list + 1 < TURNS ? list + 1 : 0;
 }
 
 /*
- * Rotates a list of requests, because the first ones may all be to dead nodes: the list then
- * begins 38.2 % further on. Steps of the golden ratio reach all parts of the list soon.
+ * The first requests may all be to dead nodes: starts the list 38.2 % further on. Golden-ratio
+ * steps soon reach all parts of the list.
  */
 static void rotate_list(struct list *requests, unsigned count)
 {
@@ -524,8 +523,8 @@ static void rotate_list(struct list *requests, unsigned count)
 }
 
 /*
- * The list whose first request is next. One list must not be empty. In a silence, requests that
- * were never sent come first: their nodes may respond.
+ * Picks the next list; at least one must not be empty. In a silence, requests never sent before
+ * come first: their nodes may respond.
  */
 static enum flow_list choose_list(const struct flow *flow, bool silent)
 {
@@ -547,7 +546,7 @@ static void end_turn(struct list *ring, struct flow *flow, unsigned requests)
 		list_move_last(ring, &flow->turn);
 }
 
-/* Takes out the next request of a flow; NULL if it was put into a lane. */
+/* Removes and returns the flow's next request; NULL if it went into a lane. */
 static struct request *next_of(struct queue *queue, unsigned window, struct flow *flow)
 {
 	enum flow_list list = choose_list(flow, queue->flow->windows[window].silent);
@@ -594,7 +593,7 @@ void queue_bypass(struct queue *queue, struct request *request)
 	request->number = ++queue->numbered;
 }
 
-/* Without memory, the other requests of the flow do not wait. */
+/* On OOM, the flow's other requests don't wait. */
 void queue_pause(struct queue *queue, struct request *request)
 {
 	struct destination *destination = destination_of(request);
@@ -620,7 +619,6 @@ void queue_again(struct queue *queue, struct request *request)
 		join_flow(queue, RESUMED, &lists[LIST_AGAIN], request);
 	} else if (destination && !request->account.at_node &&
 		   destination->key != destination_key(request)) {
-		/* it was redirected */
 		queue_leave(queue, request);
 		request->number = ++queue->numbered;
 		join_flow(queue, IN_FLOW, lists[LIST_FRESH].next, request);
@@ -640,7 +638,7 @@ void queue_sent(struct queue *queue, struct request *request, int64_t now)
 		return;
 	if (pace->next_ns < now * 1000)
 		pace->next_ns = now * 1000;
-	/* rounded up: the rate is never exceeded */
+	/* round up: never exceed the rate */
 	pace->next_ns += (1000000000 + INT64_C(1) * pace->rate - 1) / pace->rate;
 }
 

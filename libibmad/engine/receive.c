@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The messages that are kept at most, in bytes: about 200,000 MADs. */
+/* Limit of kept messages in bytes: about 200,000 MADs. */
 #define BYTES_MAX (64u << 20)
-/* The IDs that are expected at most, a power of two, and the places at which one ID may be. */
+/* Capacity for expected TIDs (a power of two), and probe length. */
 #define EXPECTED  65536
 #define PLACES    8
 
@@ -41,13 +41,13 @@ void inbox_free(struct inbox *inbox)
 	inbox_init(inbox);
 }
 
-/* What is stored for the requests of a class with an ID: never 0, which is an empty place. */
+/* The stored form of a TID and class; never 0, which marks a free place. */
 static uint64_t content_of(uint32_t tid, uint8_t mgmt_class)
 {
 	return (uint64_t)tid << 32 | 1u << 8 | mgmt_class;
 }
 
-/* IDs are consecutive, so that an ID is usually at its first place. NULL: it is at none. */
+/* TIDs are consecutive, so usually the first place matches. NULL: not found. */
 static uint64_t *place_of(struct inbox *inbox, uint32_t tid, uint64_t content)
 {
 	for (unsigned i = 0; inbox->expected && i < PLACES; i++)
@@ -57,8 +57,8 @@ static uint64_t *place_of(struct inbox *inbox, uint32_t tid, uint64_t content)
 }
 
 /*
- * The next response with this ID and class is to be kept. On OOM it is dropped. If all places
- * are taken, a new ID replaces another.
+ * Makes the inbox keep the next response with this TID and class. On OOM it will be dropped. If
+ * all places are taken, the new TID replaces another.
  */
 static void inbox_expect(struct inbox *inbox, uint32_t tid, uint8_t mgmt_class)
 {
@@ -122,8 +122,8 @@ EXPORT void mad_free(void *umad)
 /* --- receiving ------------------------------------------------------------------ */
 
 /*
- * Moves a message of the inbox to the caller's buffer; if *umad is NULL, to a new one, which
- * *umad becomes. 0, or an errno.
+ * Moves a message into the caller's buffer, or into a new one stored in *umad if that is NULL.
+ * Returns 0 or an errno.
  */
 static int take_message(struct ibmad_port *port, struct message *message, void **umad)
 {
@@ -131,7 +131,7 @@ static int take_message(struct ibmad_port *port, struct message *message, void *
 	uint8_t *buffer = *umad;
 
 	if (buffer && message->length > IB_MAD_SIZE) {
-		/* the message stays, for a call without a buffer */
+		/* keep the message for a call without a buffer */
 		port_wake_receiver(port);
 		return EMSGSIZE;
 	}
@@ -149,11 +149,11 @@ static int take_message(struct ibmad_port *port, struct message *message, void *
 	return 0;
 }
 
-/* Waits for a message, and takes it. 0, or an errno. */
+/* Waits for a message. Returns 0 or an errno. */
 static int receive_message(struct ibmad_port *port, void **umad, int timeout)
 {
 	int64_t end = timeout < 0 ? NEVER : clock_us() + timeout * INT64_C(1000);
-	bool waited = false; /* even if the timeout is 0, messages are read */
+	bool waited = false; /* read messages even if the timeout is 0 */
 	struct list *first = NULL;
 	int error = 0;
 	struct waiter waiter;
@@ -169,7 +169,7 @@ static int receive_message(struct ibmad_port *port, void **umad, int timeout)
 		else if (waited && clock_us() >= end)
 			error = timeout ? ETIMEDOUT : EAGAIN;
 		else
-			/* programs leave their receive loops by a signal */
+			/* programs leave their receive loops through a signal */
 			error = -port_wait_unlocking(port, &waiter, end);
 		waited = true;
 	}
@@ -227,14 +227,14 @@ EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 
 /* --- sending -------------------------------------------------------------------- */
 
-/* Reports a failure, and returns the error. */
+/* Reports and returns the error. */
 static int not_sent(int error)
 {
 	report("mad_send_via", "the MAD cannot be sent: %s", strerror(error));
 	return error;
 }
 
-/* 0 or an errno. mad_receive_via() may return the response. */
+/* Returns 0 or an errno. The response may go to mad_receive_via(). */
 static int send_packet(struct ibmad_port *port, const ib_rpc_t *rpc, uint8_t *umad, int agent)
 {
 	struct ib_user_mad *header = (struct ib_user_mad *)(void *)umad;
@@ -259,7 +259,7 @@ static int send_packet(struct ibmad_port *port, const ib_rpc_t *rpc, uint8_t *um
 	return error ? not_sent(error) : 0;
 }
 
-/* If the class is not registered, errno is EINVAL as in rdma-core. */
+/* EINVAL if the class is not registered, as in rdma-core. */
 EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
 			struct ibmad_port *srcport)
 {
@@ -270,7 +270,7 @@ EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, 
 		failure_refuse(rpc ? rpc->mgtclass : 0, EINVAL);
 		return -1;
 	}
-	/* the thread is not cancelled in a report either */
+	/* don't get cancelled in a log hook either */
 	call_begin();
 	agent = handle_agent(&srcport->handle, rpc->mgtclass & 0xff);
 	if (agent < 0) {

@@ -12,13 +12,13 @@
 /* PathRecord's component mask: DGID, SGID, NumbPath (IBA 15.2.5.16). */
 #define PATH_COMPONENTS (1 << 2 | 1 << 3 | 1 << 12)
 
-/* Where ClassPortInfo is in a MAD of its class. */
+/* Offset of ClassPortInfo in a MAD of its class. */
 static int data_offset(const uint8_t *mad)
 {
 	return mad[1] == IB_SA_CLASS ? IB_SA_DATA_OFFS : IB_PC_DATA_OFFS;
 }
 
-/* Sends the request to another port. The partition and the source GID do not change. */
+/* Changes the destination, but neither partition nor source GID. */
 static void readdress(ib_portid_t *to, uint8_t *umad)
 {
 	to->pkey_idx = (unsigned)umad_get_pkey(umad);
@@ -52,20 +52,20 @@ static int take_class_port_info(struct redirect_state *state, uint8_t *packet, u
 	if (!to->lid) {
 		to->grh_present = 1;
 		state->needs_path = true;
-		/* the request for the path has an ID of its own */
+		/* the path request needs its own TID */
 		state->tid = *tid;
 		*tid = 0;
 		return 0;
 	}
 	if (!IB_LID_VALID(to->lid))
 		return -EHOSTUNREACH;
-	/* a GRH: the request goes through a router again */
+	/* with a GRH, it goes through a router again */
 	to->grh_present = umad_get_mad_addr(packet)->grh_present && has_gid(to);
 	readdress(to, packet);
 	return 0;
 }
 
-/* The SA has responded: the packet is the redirected request again. */
+/* The SA has responded: restores the redirected request into the packet. */
 static int take_path(struct redirect_state *state, uint8_t *packet, uint32_t *tid, uint8_t *mad)
 {
 	uint8_t *record = mad + IB_SA_DATA_OFFS;
@@ -120,7 +120,7 @@ void redirect_ask_path(struct redirect_state *state, uint8_t *packet,
 	mad_set_field(record, 0, IB_SA_PR_NPATH_F, 1);
 	memcpy(state->request, packet, PACKET_SIZE);
 	memset(packet, 0, PACKET_SIZE);
-	/* mad_build_pkt() cannot fail: there is no directed route, and the data fit */
+	/* mad_build_pkt() cannot fail: no directed route, and the data fits */
 	mad_build_pkt(packet, &rpc, &sa, NULL, record);
 	header->agent_id = (uint32_t)source->agent;
 	state->needs_path = false;

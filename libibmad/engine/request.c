@@ -10,24 +10,25 @@
 #include <stdlib.h>
 
 /*
- * The kernel reports a timeout at most this late. The granularity of a kernel timer is up to
- * 8/63 of its period.
+ * Upper bound for the delay of the kernel's timeout report. A kernel timer's
+ * granularity is up to 8/63 of its period.
  */
 #define KERNEL_LATE_MS(ms) (20 + (ms) / 7)
-/* The kernel waits for the response to a retransmission within an attempt at least this long.
+/*
+ * Within an attempt, the kernel waits at least this long for the response to a retransmission.
  */
 #define KERNEL_HOLDS_MS    100
 /*
- * The interval between retransmissions grows by this factor up to INTERVAL_US / INTERVAL_GROWS,
- * then to INTERVAL_US, and then it doubles.
+ * Retransmission intervals grow by this factor up to INTERVAL_US / INTERVAL_GROWS, then to
+ * INTERVAL_US, and double from then on.
  */
 #define INTERVAL_GROWS     10
 #define INTERVAL_US        200000
-/* The pause after the first BUSY response. Each further one doubles it, 12 times at most. */
+/* Pause after the first BUSY; doubles up to 12 times. */
 #define BUSY_PAUSE_US      10000
 #define BUSY_PAUSES_GROW   12
 
-/* A function that handles an event in a phase; the result is that of request_handle(). */
+/* Handles an event in a phase; returns request_handle()'s result. */
 typedef bool handler(struct requests *all, struct request *request,
 		     struct request_event *event);
 
@@ -44,7 +45,7 @@ bool request_is_by_rmpp(const ib_rpc_t *rpc)
 	return (rpc->mgtclass & 0xff) == IB_SA_CLASS && rpc->method == IB_MAD_METHOD_GETMULTI;
 }
 
-/* The buffer of a request that RMPP carries. 0, -EMSGSIZE or -ENOMEM. */
+/* Allocates the buffer for RMPP requests. Returns 0, -EMSGSIZE or -ENOMEM. */
 static int allocate_buffer(struct request *request, bool rmpp, size_t size)
 {
 	size_t length = request->dataoffs + size;
@@ -62,7 +63,6 @@ static int allocate_buffer(struct request *request, bool rmpp, size_t size)
 	return 0;
 }
 
-/* Sets what depends on the class and on the settings. */
 static void set_attempts(struct request *request, const struct request_settings *settings,
 			 const ib_rpc_t *rpc, bool large)
 {
@@ -76,7 +76,7 @@ static void set_attempts(struct request *request, const struct request_settings 
 	request->timer.at = NEVER;
 	request->account.smp = is_smp_class(mgmt_class);
 	request->account.sa = mgmt_class == IB_SA_CLASS;
-	/* the Gets of these classes change nothing: a retransmission does no harm */
+	/* Gets of these classes have no side effects: safe to retransmit */
 	request->repeatable = !large && (uint8_t)rpc->method == IB_MAD_METHOD_GET &&
 			      (request->account.smp || request->account.sa ||
 			       mgmt_class == IB_PERFORMANCE_CLASS || mgmt_class == IB_CC_CLASS);
@@ -93,7 +93,7 @@ int request_make(struct request *request, const struct request_settings *setting
 	struct ib_user_mad *header;
 	bool large;
 
-	/* of the packet, only a header and a MAD are used */
+	/* clear only the part of the packet in use: header and MAD */
 	memset((uint8_t *)request + begin, 0,
 	       offsetof(struct request, packet) + header_size + IB_MAD_SIZE - begin);
 	request->phase = REQUEST_QUEUED;
@@ -169,13 +169,13 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Milliseconds from now to a later time, rounded up; "most" at most. */
+/* Milliseconds until "then", rounded up, at most "most". */
 static int ms_to(int64_t then, int64_t now, int most)
 {
 	return (int)earlier((then - now + 999) / 1000, most);
 }
 
-/* When the time of all attempts is over; NEVER: it has not begun. */
+/* End of all attempts; NEVER: not started. */
 static int64_t ends_at(const struct request *request)
 {
 	return request->ends_ms ? request->first_sent + request->ends_ms * INT64_C(1000)
@@ -192,13 +192,12 @@ static int64_t kernel_late_us(const struct request *request)
 	return KERNEL_LATE_MS(request->timeout_ms) * INT64_C(1000);
 }
 
-/* When an attempt that begins at a time ends. */
 static int64_t attempt_end_after(const struct request *request, int64_t begins)
 {
 	return earlier(begins + attempt_us(request), ends_at(request));
 }
 
-/* When the last attempt ends; the present one has begun. */
+/* End of the last attempt, given that the present one has begun. */
 static int64_t last_attempt_end(const struct request *request)
 {
 	return earlier(request->attempt_end +
@@ -206,7 +205,6 @@ static int64_t last_attempt_end(const struct request *request)
 		       ends_at(request));
 }
 
-/* Waits in a phase until a time. */
 static bool wait_in(struct request *request, enum request_phase phase, int64_t at)
 {
 	request->phase = phase;
@@ -235,7 +233,7 @@ static void set_done(struct requests *all, struct request *request, int error, i
 		request->elapsed_ms = (uint32_t)((uint64_t)(now - request->first_sent) / 1000);
 }
 
-/* The request is complete without a response, with an errno. */
+/* Completes the request without a response. */
 static bool end_with(struct requests *all, struct request *request, int error, int64_t now)
 {
 	flow_ended(&all->flow, &request->account);
@@ -252,7 +250,7 @@ static bool cancel_request(struct requests *all, struct request *request,
 
 /* --- attempts ------------------------------------------------------------------- */
 
-/* An attempt has ended: queues the request for the next one, or fails with ETIMEDOUT. */
+/* Queues the request for its next attempt, or fails with ETIMEDOUT. */
 static bool next_attempt(struct requests *all, struct request *request, int64_t now)
 {
 	request->attempt_end = 0;
@@ -265,14 +263,14 @@ static bool next_attempt(struct requests *all, struct request *request, int64_t 
 	return queue_again(request);
 }
 
-/* The time of all attempts is over. */
+/* All attempts have timed out. */
 static bool give_up(struct requests *all, struct request *request, int64_t now)
 {
 	request->attempts_left = 1;
 	return next_attempt(all, request, now);
 }
 
-/* Skips attempts whose time is over, except the last one. */
+/* Skips attempts that are over, except for the last. */
 static void skip_attempts(struct request *request, int64_t now)
 {
 	while (request->attempts_left > 1 &&
@@ -283,9 +281,9 @@ static void skip_attempts(struct request *request, int64_t now)
 }
 
 /*
- * An attempt is over without a response. The kernel refuses the request's ID until it has
- * reported the timeout, so the next attempt waits for the report. A Get does not wait after its
- * last attempt. The wait is 1 ms at least, because the report may be queued and not read yet.
+ * An attempt timed out. The kernel rejects the TID until it has reported the timeout, so the
+ * next attempt waits for the report (except after a Get's last one), at least 1 ms because the
+ * report may be queued but unread.
  */
 static bool end_attempt(struct requests *all, struct request *request, int64_t now)
 {
@@ -301,21 +299,21 @@ static bool end_attempt(struct requests *all, struct request *request, int64_t n
 	return wait_in(request, REQUEST_AWAITING_REPORT, at > now ? at : now + 1000);
 }
 
-/* The timer of a queued request. */
+/* A queued request's timer. */
 static bool end_queued(struct requests *all, struct request *request,
 		       struct request_event *event)
 {
 	return event->now >= ends_at(request) && give_up(all, request, event->now);
 }
 
-/* The report has not come in time. */
+/* The report did not arrive in time. */
 static bool end_awaiting(struct requests *all, struct request *request,
 			 struct request_event *event)
 {
 	return next_attempt(all, request, event->now);
 }
 
-/* Whether the kernel's report of a transmission's timeout ends the attempt. */
+/* Whether the kernel's timeout report ends the attempt. */
 static bool ends_attempt(const struct request *request, const struct request_event *event)
 {
 	if (request->repeatable)
@@ -346,7 +344,7 @@ static bool handle_report(struct requests *all, struct request *request,
 
 /* --- transmission --------------------------------------------------------------- */
 
-/* The time of all attempts begins. 49 days and more are UINT32_MAX. */
+/* Starts the clock for all attempts. Saturates at UINT32_MAX ms (49 days). */
 static void begin_all_attempts(struct request *request, int64_t now)
 {
 	int64_t us = now - request->first_sent +
@@ -355,7 +353,7 @@ static void begin_all_attempts(struct request *request, int64_t now)
 	request->ends_ms = us / 1000 < UINT32_MAX ? (uint32_t)(us / 1000) : UINT32_MAX;
 }
 
-/* How long the kernel is to wait for the response; begins the attempt if none has begun. */
+/* How long the kernel must wait for the response. Begins an attempt if necessary. */
 static int begin_wait(struct request *request, const struct transmission *transmission,
 		      int64_t now)
 {
@@ -389,8 +387,8 @@ static bool send_request(struct requests *all, struct request *request,
 	if (now >= ends_at(request))
 		return give_up(all, request, now);
 	/*
-	 * A kernel remembers an RMPP message that it has received for ten seconds, and does not
-	 * deliver another one with the same ID.
+	 * Kernels remember a received RMPP message for ten seconds, and drop another one with
+	 * the same TID.
 	 */
 	if (request_is_large(request) && request->transmissions.count)
 		transmissions_change_own(&all->tids, &request->transmissions);
@@ -423,9 +421,8 @@ static bool path_asked(struct requests *all, struct request *request,
 /* --- late responses ------------------------------------------------------------- */
 
 /*
- * How long after the latest transmission the request is retransmitted. The first interval is
- * longer for a node that has never responded, because the node may be slow or dead. The next
- * intervals are longer, because a slow node is more likely than a second loss.
+ * Delay before the next retransmission. Longer at first for a node that has never responded,
+ * and it grows, because a slow node is more likely than a second loss.
  */
 static uint32_t next_interval(struct requests *all, const struct request *request)
 {
@@ -440,7 +437,7 @@ static uint32_t next_interval(struct requests *all, const struct request *reques
 	return us <= INTERVAL_US / 2 ? INTERVAL_US : us < UINT32_MAX / 2 ? 2 * us : us;
 }
 
-/* The timer of a request that waits for a response is due: the response may be late. */
+/* Timer of a request waiting for its response, which may be late. */
 static bool judge_late(struct requests *all, struct request *request,
 		       struct request_event *event)
 {
@@ -449,7 +446,7 @@ static bool judge_late(struct requests *all, struct request *request,
 
 	if (now >= request->attempt_end)
 		return end_attempt(all, request, now);
-	/* later round trips may change when it is late */
+	/* round trips measured since may have changed when it counts as late */
 	if (now < request->account.sent + flow_late_after(&all->flow, &request->account)) {
 		at = flow_look_at(&all->flow, &request->account, now);
 		return wait_in(request, REQUEST_WAITING, earlier(at, request->attempt_end));
@@ -469,8 +466,8 @@ static bool judge_late(struct requests *all, struct request *request,
 /* --- BUSY ----------------------------------------------------------------------- */
 
 /*
- * The pause after a BUSY response. Up to half of the pause is added, a different part for each
- * request: requests that were sent at once should not be retransmitted at once.
+ * The pause after BUSY, plus a per-request part of up to half, so that requests sent together
+ * are not retransmitted together.
  */
 static int64_t next_pause(struct request *request)
 {
@@ -482,9 +479,8 @@ static int64_t next_pause(struct request *request)
 }
 
 /*
- * When the last pause must have ended: at the end of the attempts, or earlier if the node has
- * been BUSY for as long as all attempts take. So requests to a node that stays BUSY fail
- * together, not one after the other.
+ * Deadline for the last pause: the end of all attempts, or earlier if the node has already been
+ * BUSY for that long, so that requests to a busy node fail together rather than one by one.
  */
 static int64_t pauses_end(struct request *request, int64_t now)
 {
@@ -499,9 +495,9 @@ static int64_t pauses_end(struct request *request, int64_t now)
 }
 
 /*
- * Pauses after a BUSY response; false: the pause would last longer than pauses_end() permits.
- * BUSY says that nothing was done (IBA 13.4.7): a request of any method may be retransmitted.
- * During the pause the request is not in flight.
+ * Pauses after BUSY; returns false if pauses_end() would be exceeded. BUSY means that nothing
+ * was done (IBA 13.4.7), so any method may be retransmitted. A pausing request is not in
+ * flight.
  */
 static bool pause_request(struct requests *all, struct request *request, int64_t now)
 {
@@ -532,7 +528,7 @@ static uint16_t status_of(const uint8_t *mad)
 	return mad[1] == IB_SMI_DIRECT_CLASS ? (uint16_t)(status & ~DIRECTION) : status;
 }
 
-/* Follows a response that redirects, or that has the path for a redirection. */
+/* Handles a redirecting response, or the path for a redirection. */
 static bool follow_redirection(struct requests *all, struct request *request,
 			       const struct request_event *event)
 {
@@ -559,7 +555,7 @@ static bool follow_redirection(struct requests *all, struct request *request,
 	return queue_again(request);
 }
 
-/* The buffer has the response from now on. */
+/* The buffer holds the response from now on. */
 static void take_response(struct request *request, struct request_event *event)
 {
 	size_t size = request->header_size + (size_t)event->length;
@@ -576,7 +572,7 @@ static void take_response(struct request *request, struct request_event *event)
 	request->length = event->length;
 }
 
-/* What flow control and the attempts learn from a response, before its status is looked at. */
+/* Updates flow control and attempts, whatever the response's status. */
 static void note_response(struct requests *all, struct request *request,
 			  const struct request_event *event, uint16_t status)
 {
@@ -586,7 +582,7 @@ static void note_response(struct requests *all, struct request *request,
 	bool lost = request->account.copies && !transmission_is_own(transmission);
 
 	transmission_forget(&all->tids, transmission);
-	/* after a response to an earlier attempt, the next one begins now */
+	/* this was a response to an earlier attempt: the next begins now */
 	if (!request->attempt_end)
 		request->attempt_end = attempt_end_after(request, now);
 	request->rtt_us = rtt_us;
@@ -618,7 +614,7 @@ static bool handle_response(struct requests *all, struct request *request,
 	if (status)
 		error = EIO;
 	else if (request->rmpp && rmpp_is_short(mad, event->length))
-		error = EBADMSG; /* a message that lost segments has no error in its header */
+		error = EBADMSG; /* a message that lost segments shows no error in its header */
 	request->status = status;
 	set_done(all, request, error, event->now);
 	take_response(request, event);
@@ -699,9 +695,8 @@ static bool handle_kept_response(struct requests *all, struct request *request)
 /* --- after writing -------------------------------------------------------------- */
 
 /*
- * The kernel found no port that has the GID: the attempt is without a response. The port may be
- * found in the next attempt. The kernel searches for about a second, which may be longer than
- * several attempts.
+ * The kernel found no port with the GID: the attempt counts as unanswered, the next may find
+ * it. The search takes about a second, maybe longer than several attempts.
  */
 static bool no_port_found(struct requests *all, struct request *request, int64_t now)
 {
@@ -713,14 +708,14 @@ static bool no_port_found(struct requests *all, struct request *request, int64_t
 	return wait_in(request, REQUEST_WAITING, request->attempt_end);
 }
 
-/* The kernel may still hold an ID that the caller chose: sends the packet with a new one. */
+/* The kernel may still hold a TID chosen by the caller: retries with a new one. */
 static bool send_renumbered(struct requests *all, struct request *request,
 			    struct request_event *event)
 {
 	flow_ended(&all->flow, &request->account);
 	if (event->now < request->attempt_end) {
 		request->transmissions.renumbered = true;
-		request->transmissions.count--; /* the packet was not sent */
+		request->transmissions.count--; /* it was not sent */
 	}
 	return send_request(all, request, event);
 }
@@ -737,7 +732,7 @@ static bool handle_written(struct requests *all, struct request *request,
 		transmission_forget(&all->tids, transmission);
 	else if (error)
 		transmission_refused(&all->tids, transmission);
-	/* a message with the ID of a packet that was not sent is for another request */
+	/* the packet was not sent: a message with its TID is another request's */
 	if (error && pending->kind != EVENT_CANCEL &&
 	    pending->slot == request->transmissions.latest)
 		drop_pending(request);
@@ -750,7 +745,7 @@ static bool handle_written(struct requests *all, struct request *request,
 		return end_with(all, request, pending->error, event->now);
 	if (pending->kind == EVENT_RESPONSE)
 		return handle_kept_response(all, request);
-	/* a response to an earlier transmission may still come */
+	/* an earlier transmission may still get a response */
 	if (error == ENODEV || (error && !transmissions_expect(&request->transmissions)))
 		return error == ETIMEDOUT ? no_port_found(all, request, event->now)
 					  : end_with(all, request, error, event->now);

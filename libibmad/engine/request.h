@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * One request, from its first event to its last. A request is in a phase; request_handle()
- * takes an event and changes the phase, and the phase tells what is to be done next. No
- * function does I/O, takes a lock or reads the clock. request.c has the table of phases and
+ * A request's state machine. request_handle() takes an event and changes the phase; the phase
+ * says what to do next. No I/O, locks or clock here. request.c has the table of phases and
  * events.
  *
- * The kernel waits for the response to the first transmission of an attempt as long as the
- * attempt lasts. The next attempt begins after the kernel has reported the timeout, because
- * only then it accepts the same transaction ID again. A response to an earlier attempt
- * completes the request.
+ * The kernel waits for the response to an attempt's first transmission until the attempt ends.
+ * The next attempt begins after the kernel has reported the timeout, because only then does it
+ * accept the same TID again. A response to an earlier attempt also completes the request.
  *
- * A Get of a class whose Gets change nothing is also retransmitted within an attempt when its
- * response is late: at most as often as there are attempts, and never if there is one attempt.
+ * Gets without side effects are also retransmitted within an attempt when the response is late:
+ * at most as often as there are attempts, never with a single attempt.
  *
- * While a thread writes a packet or makes the request for a path, the buffer must not change.
- * Of the events that come meanwhile the most important one is kept: a cancel, otherwise a
- * response, otherwise a report. It takes effect when the thread is ready.
+ * While a thread writes a packet or builds the path request, the buffer must not change. Of the
+ * events that arrive meanwhile, the most important is kept (cancel, then response, then report)
+ * and handled when the thread is done.
  */
 #ifndef LIBIBMAD_REQUEST_H
 #define LIBIBMAD_REQUEST_H
@@ -32,19 +30,18 @@
 #include <infiniband/mad_async.h>
 #include <stddef.h>
 
-/* What all requests of a port share. */
+/* Shared by all requests of a port. */
 struct requests {
 	struct tids tids;
 	struct flow_control flow;
 };
 
 enum request_phase {
-	REQUEST_QUEUED,  /* is to be sent when the queue permits it; the timer: its time is over
-			  */
-	REQUEST_WRITING, /* write the packet, then EVENT_WRITTEN */
-	REQUEST_WAITING, /* for a response; the timer: the response is late */
-	REQUEST_PAUSED,  /* after BUSY, until the timer is due */
-	REQUEST_AWAITING_REPORT, /* the attempt is over; the kernel is to report the timeout */
+	REQUEST_QUEUED,          /* until the queue sends it; timer: end of all attempts */
+	REQUEST_WRITING,         /* write the packet, then EVENT_WRITTEN */
+	REQUEST_WAITING,         /* for a response; timer: the response is late */
+	REQUEST_PAUSED,          /* after BUSY, until the timer expires */
+	REQUEST_AWAITING_REPORT, /* attempt over; waits for the kernel's timeout report */
 	REQUEST_ASKING_PATH,     /* redirect_ask_path(), then EVENT_ASKED */
 	REQUEST_DONE,
 	REQUEST_PHASES
@@ -52,13 +49,13 @@ enum request_phase {
 
 enum request_event_kind {
 	EVENT_NONE,
-	EVENT_SEND,     /* the request may be sent now; it is in no queue */
-	EVENT_WRITTEN,  /* the write has returned: error is 0, or an errno; ENODEV: no device */
-	EVENT_ASKED,    /* the request for a path is made: error is 0, or an errno */
-	EVENT_TIMER,    /* the timer is due */
-	EVENT_RESPONSE, /* a response to a transmission has come */
-	EVENT_REPORT,   /* the kernel gave a transmission up */
-	EVENT_CANCEL,   /* the request is to complete with error */
+	EVENT_SEND,    /* may be sent now; in no queue */
+	EVENT_WRITTEN, /* write done: error is 0 or an errno; ENODEV: device gone */
+	EVENT_ASKED,   /* path request built: error is 0 or an errno */
+	EVENT_TIMER,
+	EVENT_RESPONSE, /* a response to a transmission */
+	EVENT_REPORT,   /* the kernel gave up on a transmission */
+	EVENT_CANCEL,   /* complete with error */
 	REQUEST_EVENTS
 } __attribute__((packed));
 
@@ -68,14 +65,14 @@ struct request_event {
 	int64_t now;
 	struct transmission *transmission; /* RESPONSE, REPORT */
 	uint8_t *umad;                     /* RESPONSE: the message */
-	int length;                        /* RESPONSE: of the MAD, 36 bytes at least */
-	bool allocated; /* RESPONSE: the request may keep umad. Result: false if it did */
+	int length;                        /* RESPONSE: MAD length, at least 36 bytes */
+	bool allocated; /* RESPONSE: the request may keep umad; set to false if it did */
 	/* results for REQUEST_WRITING */
-	int kernel_ms;          /* how long the kernel is to wait for the response */
+	int kernel_ms;          /* how long the kernel must wait for the response */
 	unsigned attempts_left; /* 0: the packet does not begin another attempt */
 };
 
-/* An event that came while a thread was writing. */
+/* An event that arrived while a thread was writing. */
 struct pending_event {
 	int64_t at;
 	uint8_t *umad; /* RESPONSE: the message, allocated */
@@ -85,16 +82,16 @@ struct pending_event {
 	uint8_t slot; /* of the transmission */
 };
 
-/* Where a request is queued: see queue.h. */
+/* Where a request is queued (queue.h). */
 enum queue_place {
 	NOT_QUEUED,
 	IN_FLOW,
-	RESUMED, /* in its flow, and its lane waits for it */
+	RESUMED, /* in its flow, awaited by its lane */
 	IN_LANE,
-	PAUSING, /* in no list, and its lane waits for it */
+	PAUSING, /* in no list, awaited by its lane */
 } __attribute__((packed));
 
-/* The public call that made a request, for messages. */
+/* The public call behind a request, for messages. */
 enum public_call {
 	CALL_RPC,
 	CALL_RPC_RMPP,
@@ -105,55 +102,53 @@ enum public_call {
 } __attribute__((packed));
 
 struct request {
-	struct pool_entry entry; /* first; of an engine's request */
+	struct pool_entry entry; /* first; used by engines' requests */
 	enum request_phase phase;
 	enum queue_place place;
 	enum public_call call;
-	bool rmpp;       /* the agent has RMPP */
-	uint32_t number; /* queue->numbered when it was submitted */
+	bool rmpp;       /* the agent uses RMPP */
+	uint32_t number; /* queue->numbered at submission */
 
-	/* whose it is, and its place in the queue */
-	struct source *source;  /* an engine's, or that of the blocking calls */
-	mad_async_fn *callback; /* of an engine's; NULL: it was called back */
+	/* owner and place in the queue */
+	struct source *source;  /* an engine's or the blocking calls' */
+	mad_async_fn *callback; /* engines only; NULL once called back */
 	void *arg;
-	struct flow *flow;  /* the flow of the source */
-	struct list queue;  /* in a list of the queue; when complete, in the engine's */
-	struct timer timer; /* the time of the phase; NEVER: it has none */
+	struct flow *flow;
+	struct list queue;  /* in one of the queue's lists; once complete, in the engine's */
+	struct timer timer; /* of the phase; NEVER: none */
 
 	struct pending_event pending;
 	struct transmissions transmissions;
 	struct flow_account account;
-	struct redirect_state *redirect; /* NULL: the request was never redirected */
+	struct redirect_state *redirect; /* NULL: never redirected */
 
-	int64_t attempt_end; /* of the present attempt; 0: the next packet begins one */
-	int64_t first_sent;  /* when the first packet was sent; valid if there was one */
-	uint32_t ends_ms;    /* from first_sent to the end of all attempts; 0: not known */
+	int64_t attempt_end; /* end of the present attempt; 0: the next packet begins one */
+	int64_t first_sent;  /* time of the first packet, if any */
+	uint32_t ends_ms;    /* from first_sent to the end of all attempts; 0: unknown */
 	uint32_t elapsed_ms; /* DONE: from first_sent to the completion */
-	uint32_t rtt_us;     /* of the latest response; UINT32_MAX: this or longer */
+	uint32_t rtt_us;     /* of the latest response; saturates at UINT32_MAX */
 	int timeout_ms;
 	uint32_t interval_us; /* before the latest retransmission; BUSY, redirection: 0 */
-	int length;           /* of the MAD in the buffer: the request's, then the response's */
-	uint16_t attempts_left; /* the present one included */
-	uint16_t copies_left;   /* retransmissions that may still be sent within attempts */
+	int length; /* of the MAD in the buffer: the request's, later the response's */
+	uint16_t attempts_left; /* including the present one */
+	uint16_t copies_left;   /* retransmissions left within attempts */
 	uint8_t pauses;         /* after BUSY */
-	bool next_attempt;      /* the next transmission begins another attempt */
-	bool repeatable;        /* a Get that changes nothing */
+	bool next_attempt;      /* the next transmission begins an attempt */
+	bool repeatable;        /* a Get without side effects */
 	uint8_t header_size;    /* of the umad header */
 
 	uint16_t error;    /* DONE: 0 or an errno */
 	uint16_t status;   /* of the response */
-	uint16_t dataoffs; /* where the response's data begins */
-	uint8_t *umad;     /* the umad buffer: packet, or allocated if it is longer */
+	uint16_t dataoffs; /* offset of the response's data */
+	uint8_t *umad;     /* umad buffer: packet, or allocated if longer */
 	_Alignas(8) uint8_t packet[PACKET_SIZE];
 };
 
-/* The MAD in the umad buffer. */
 static inline uint8_t *request_mad(const struct request *request)
 {
 	return request->umad + request->header_size;
 }
 
-/* Whether the umad buffer was allocated. */
 static inline bool request_is_large(const struct request *request)
 {
 	return request->umad != request->packet;
@@ -164,37 +159,36 @@ static inline struct request *request_of(struct transmission *transmission)
 	return list_entry(transmissions_of(transmission), struct request, transmissions);
 }
 
-/* Whether the buffer has the response. A failure without a response has no status. */
+/* Whether the buffer holds the response. Failures without a response have no status. */
 static inline bool request_has_response(const struct request *request)
 {
 	return request->phase == REQUEST_DONE && (!request->error || request->status);
 }
 
-/* Whether the request is complete, or is cancelled as soon as a thread has written it. */
+/* Whether the request is complete, or cancelled but still being written. */
 static inline bool request_is_ended(const struct request *request)
 {
 	return request->phase == REQUEST_DONE || request->pending.kind == EVENT_CANCEL;
 }
 
-/* The settings of one request. */
 struct request_settings {
-	int agent; /* of the class; -1: none is registered */
-	bool rmpp; /* the agent has RMPP */
+	int agent; /* the class's; -1: not registered */
+	bool rmpp; /* the agent uses RMPP */
 	unsigned gid_index;
-	int timeout_ms; /* of an attempt, if the ib_rpc_t has none */
+	int timeout_ms; /* per attempt, if the ib_rpc_t has none */
 	int attempts;
-	bool by_rmpp; /* RMPP carries even a request of one MAD */
+	bool by_rmpp; /* use RMPP even for single-MAD requests */
 };
 
 /*
- * The value of by_rmpp for calls that rdma-core does not have: SubnAdmGetMulti is an RMPP
- * transfer in both directions (IBA 15.4.7), and an SA refuses a request without RMPP.
+ * by_rmpp for calls that rdma-core lacks: SubnAdmGetMulti is RMPP in both directions (IBA
+ * 15.4.7), and SAs reject it otherwise.
  */
 bool request_is_by_rmpp(const ib_rpc_t *rpc);
 
 void requests_init(struct requests *requests);
 
-/* The members before "pending", for request_make(). */
+/* For request_make(): sets the members before "pending". */
 static inline void request_init(struct request *request, struct source *source,
 				enum public_call call)
 {
@@ -205,40 +199,35 @@ static inline void request_init(struct request *request, struct source *source,
 }
 
 /*
- * Makes a request that is QUEUED, with this transaction ID, and size bytes of payload at
- * rpc->dataoffs; rmpp may be NULL. The members before "pending" keep their values. Returns 0,
- * -EINVAL, -EPROTONOSUPPORT, -EMSGSIZE or -ENOMEM. After an error nothing is to be freed.
+ * Makes a QUEUED request with this TID and size bytes of payload at rpc->dataoffs; rmpp may be
+ * NULL. Keeps the members before "pending". Returns 0, -EINVAL, -EPROTONOSUPPORT, -EMSGSIZE or
+ * -ENOMEM; nothing to free on error.
  */
 int request_make(struct request *request, const struct request_settings *settings,
 		 const ib_rpc_t *rpc, uint64_t trid, const ib_portid_t *dport,
 		 const ib_rmpp_hdr_t *rmpp, const void *payload, size_t size);
 /*
- * The same with the transaction ID of the rpc, which gets one if it has none. An ID that the
- * library made is for one request: if an earlier call stored it in the rpc, the request has a
- * new one.
+ * As request_make(), with the rpc's TID; stores one if it has none. A library-made TID left in
+ * the rpc by an earlier call is replaced: those are single-use.
  */
 int request_make_with_id(struct request *request, const struct request_settings *settings,
 			 ib_rpc_t *rpc, const ib_portid_t *dport, const ib_rmpp_hdr_t *rmpp,
 			 const void *payload, size_t size);
-/* Frees what belongs to the request. */
+/* Frees what the request owns. */
 void request_fini(struct request *request);
 
-/*
- * Handles an event. Returns whether the request has a new phase or a new timer; an event that
- * does not concern the phase changes nothing.
- */
+/* Returns whether phase or timer changed. Events that don't apply to the phase are ignored. */
 bool request_handle(struct requests *all, struct request *request, struct request_event *event);
 
 enum response_match {
 	RESPONSE_MATCHES,
-	RESPONSE_OF_NEAR_LID, /* from another LID, which may be of the same port with a larger
-				 LMC */
+	RESPONSE_OF_NEAR_LID, /* another LID, maybe of the same port with a larger LMC */
 	RESPONSE_OF_ANOTHER,
 };
 
 /*
- * Whether a response with the ID and the class of a request is the response to it: "length"
- * bytes of MAD in a umad buffer. The LIDs of a port differ in the lowest "lmc" bits.
+ * Checks a response (length bytes of MAD in umad) with a request's TID and class. A port's LIDs
+ * differ in the lowest "lmc" bits.
  */
 enum response_match response_match(const struct request *request, const uint8_t *umad,
 				   int length, unsigned lmc);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Blocking requests: a request, and a thread that waits for it. */
+/* Blocking requests: a request and the thread waiting for it. */
 
 #include "base/export.h"
 #include "base/report.h"
@@ -12,10 +12,10 @@
 
 /* --- saving a response ---------------------------------------------------------- */
 
-/* Where madrpc_save_mad() has the next response to a blocking request saved. */
+/* Where madrpc_save_mad() wants the next blocking response. */
 static struct {
 	pthread_mutex_t lock;
-	void *_Atomic buffer; /* NULL: no response is to be saved */
+	void *_Atomic buffer; /* NULL: don't save */
 	size_t size;
 } saving = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -29,7 +29,7 @@ static void unlock_saving(void)
 	pthread_mutex_unlock(&saving.lock);
 }
 
-/* In a child of fork(), no other thread can release the lock. */
+/* In a fork()ed child, nobody else can release the lock. */
 static void watch_forks(void)
 {
 	pthread_atfork(lock_saving, unlock_saving, unlock_saving);
@@ -53,7 +53,7 @@ static void save_response(const uint8_t *mad, size_t length)
 	if (!saving.buffer)
 		return;
 	lock_saving();
-	/* another thread's response may have come first */
+	/* another thread's response may have been first */
 	buffer = saving.buffer;
 	if (buffer)
 		memcpy(buffer, mad, length < saving.size ? length : saving.size);
@@ -63,7 +63,7 @@ static void save_response(const uint8_t *mad, size_t length)
 
 /* --- requests ------------------------------------------------------------------- */
 
-/* Whether the route is wrong, which packet_build() has already reported. */
+/* Whether the route is invalid, which packet_build() has already reported. */
 static bool is_bad_route(const ib_rpc_t *rpc, const ib_portid_t *dport)
 {
 	return (rpc->mgtclass & 0xff) == IB_SMI_DIRECT_CLASS &&
@@ -86,9 +86,8 @@ static void store_failure(const ib_rpc_t *rpc, const struct request *request, in
 }
 
 /*
- * Stores and reports that a request could not be made, and returns the errno of the call. If
- * the class is not registered, the calls of rdma-core fail with EINVAL, and report that with
- * ibdebug only.
+ * Stores and reports why a request could not be made; returns the call's errno. For an
+ * unregistered class, rdma-core's calls fail with EINVAL, reported only with ibdebug.
  */
 static int not_made(const char *call, const struct request *request, const ib_rpc_t *rpc,
 		    ib_portid_t *dport, int error)
@@ -109,7 +108,6 @@ static int not_made(const char *call, const struct request *request, const ib_rp
 	return error;
 }
 
-/* Stores and reports the failure of a request. */
 static void store_and_report(const char *call, const struct request *request,
 			     const ib_rpc_t *rpc, ib_portid_t *dport)
 {
@@ -120,7 +118,7 @@ static void store_and_report(const char *call, const struct request *request,
 	store_failure(rpc, request, request->error);
 }
 
-/* Sends the request and waits until it is complete. 0 or -ECANCELED. */
+/* Returns 0 or -ECANCELED when the request is complete. */
 static int send_and_wait(struct ibmad_port *port, struct blocking_request *blocking)
 {
 	if (port_enter(port))
@@ -135,8 +133,8 @@ static int send_and_wait(struct ibmad_port *port, struct blocking_request *block
 }
 
 /*
- * Sends a request and waits: 0, or an errno. The response is in blocking->request. Failures are
- * reported as those of the public call.
+ * Sends a request and waits. Returns 0 or an errno; the response is in blocking->request.
+ * Failures are reported in the public call's name.
  */
 static int exchange(enum public_call call, const struct ibmad_port *srcport,
 		    struct blocking_request *blocking, ib_rpc_t *rpc, ib_portid_t *dport,
@@ -144,7 +142,7 @@ static int exchange(enum public_call call, const struct ibmad_port *srcport,
 {
 	struct request_settings settings = options_for_request(srcport, rpc->mgtclass & 0xff);
 	struct request *request = &blocking->request;
-	/* mad_rpc_message() returns its failures, and reports none */
+	/* mad_rpc_message() returns failures without reporting them */
 	const char *reported_as = call == CALL_RPC_MESSAGE ? NULL : public_call_names[call];
 	struct ibmad_port *port = port_of(srcport);
 	int error;
@@ -173,7 +171,7 @@ static int exchange(enum public_call call, const struct ibmad_port *srcport,
 	return error;
 }
 
-/* The end of every call: sets errno and rpc->error. */
+/* Every call ends here: sets errno and rpc->error. */
 static void *end_call(ib_rpc_t *rpc, int error, void *data)
 {
 	if (rpc && (rpc->mgtclass & IB_MAD_RPC_VERSION_MASK) == IB_MAD_RPC_VERSION1)
@@ -182,14 +180,14 @@ static void *end_call(ib_rpc_t *rpc, int error, void *data)
 	return error ? NULL : data;
 }
 
-/* Fails with EINVAL, because an argument is wrong. */
+/* Fails with EINVAL. */
 static void *refuse_call(ib_rpc_t *rpc)
 {
 	failure_refuse(rpc ? rpc->mgtclass : 0, EINVAL);
 	return end_call(rpc, EINVAL, NULL);
 }
 
-/* Copies rpc->datasz bytes of the response's data, with zeros after a shorter response. */
+/* Copies rpc->datasz bytes of data, zero-padded if the response is shorter. */
 static inline void copy_data(struct request *request, const ib_rpc_t *rpc, void *data)
 {
 	const uint8_t *mad = request_mad(request);
@@ -240,7 +238,7 @@ EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_po
 	if (!rpc || !srcport || rpc->datasz < 0 || rpc->dataoffs < 0 ||
 	    rpc->dataoffs > IB_MAD_SIZE)
 		return refuse_call(rpc);
-	/* the buffer may be meant for a long response; the request is one MAD all the same */
+	/* the buffer may be sized for a long response, but the request is one MAD */
 	size = (size_t)(IB_MAD_SIZE - rpc->dataoffs);
 	if (size > (size_t)rpc->datasz)
 		size = (size_t)rpc->datasz;
@@ -257,7 +255,10 @@ EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_po
 	return end_call(rpc, error, data);
 }
 
-/* Hands the response to the caller in memory that mad_message_free() frees. 0 or ENOMEM. */
+/*
+ * Transfers the response to the caller, who frees it with mad_message_free(). Returns 0 or
+ * ENOMEM.
+ */
 static int take_message(struct request *request, struct mad_message *message)
 {
 	uint8_t *umad = request->umad;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Servers on an engine: the requests of others that came for a server's agent. A request waits
- * in the engine's list until the server's callback gets it, and is held until the program
- * responds.
+ * Servers on an engine: handle incoming requests of an agent. A request is queued in the engine
+ * until passed to the server's callback, then held until the program responds.
  */
 
 #include "base/export.h"
@@ -22,43 +21,43 @@
 #define LIMIT_MAX          65536
 #define COMMON_HEADER_SIZE 24
 #define DATA_OFFSET_MAX    192
-/* The requests of a server at most, in bytes. */
+/* Limit of a server's open requests, in bytes. */
 #define BYTES_MAX          (64u << 20)
-/* The BUSY responses of a server that wait to be sent at most; then requests are dropped. */
+/* Limit of a server's queued BUSY responses; beyond it, requests are dropped. */
 #define REFUSED_MAX        64
 #define BUCKETS            1024
 
 enum server_state {
 	SERVER_RUNS,
-	SERVER_STOPPED,     /* no request comes any more; the last callback is to come */
-	SERVER_CALLED_LAST, /* the last callback has returned: only held requests remain */
+	SERVER_STOPPED,     /* no more requests; the last callback is still due */
+	SERVER_CALLED_LAST, /* last callback made; only held requests remain */
 };
 
 struct mad_server {
-	struct list all; /* in the port's */
+	struct list all; /* in the port's servers */
 	enum server_state state;
-	int error; /* of the last callback: 0, or a negative errno */
+	int error; /* for the last callback: 0 or a negative errno */
 	int agent; /* -1: unregistered */
 	struct ibmad_port *port;
 	struct mad_async *engine;
-	struct list last; /* in the engine's, when the last callback is to come */
+	struct list last; /* in the engine's list while the last callback is due */
 	mad_server_fn *callback;
 	void *arg;
 	bool rmpp;
 	unsigned data_offset;
 	unsigned limit;
-	unsigned open;    /* requests that are queued or held */
-	unsigned refused; /* requests that wait for BUSY */
-	unsigned users;   /* threads that use the server with the lock released */
-	size_t bytes;     /* of requests */
+	unsigned open;    /* requests queued or held */
+	unsigned refused; /* requests to be refused with BUSY */
+	unsigned users;   /* threads using the server without the lock */
+	size_t bytes;     /* memory of its requests */
 	struct mad_server_stats stats;
-	struct list buckets[BUCKETS]; /* requests by transaction ID */
+	struct list buckets[BUCKETS]; /* requests by TID */
 };
 
 struct held_request {
 	struct mad_request request;
-	struct list queue;  /* in the engine's */
-	struct list bucket; /* in the server's */
+	struct list queue;  /* in the engine's list */
+	struct list bucket; /* in the server's hash table */
 	_Alignas(8) uint8_t umad[];
 };
 
@@ -67,7 +66,7 @@ static struct mad_server *server_at(struct list *entry)
 	return list_entry(entry, struct mad_server, all);
 }
 
-/* After the caller's last use of a server: frees the server if it has ended and is unused. */
+/* After the caller's last use: frees the server if it has ended and nobody uses it. */
 static void server_release(struct mad_server *server)
 {
 	if (server->state != SERVER_CALLED_LAST || server->open || server->users)
@@ -92,8 +91,8 @@ static bool same_sender(const ib_mad_addr_t *a, const ib_mad_addr_t *b)
 }
 
 /*
- * Whether a MAD is a retransmission: an open request has the same method, ID, attribute,
- * modifier and sender.
+ * Whether a MAD is a retransmission of an open request: same method, TID, attribute, modifier
+ * and sender.
  */
 static bool is_known(struct mad_server *server, const struct ib_user_mad *header,
 		     const uint8_t *mad)
@@ -111,7 +110,7 @@ static bool is_known(struct mad_server *server, const struct ib_user_mad *header
 	return false;
 }
 
-/* A copy of the first "length" bytes of a message; in no list. */
+/* Copies the first "length" bytes of a message; adds it to no list. */
 static struct held_request *held_request_new(struct mad_server *server, const uint8_t *umad,
 					     size_t length)
 {
@@ -163,7 +162,7 @@ static void held_request_free(struct held_request *held)
 
 /* --- the end -------------------------------------------------------------------- */
 
-/* Drops the requests that no callback got. No others come. */
+/* Drops requests not called back yet, and accepts no more. */
 static void server_close(struct mad_server *server)
 {
 	struct list *queues[] = {&server->engine->arrived, &server->engine->refused};
@@ -190,7 +189,7 @@ static void server_close(struct mad_server *server)
 		}
 }
 
-/* The same; then the engine calls back for the last time, with the error. */
+/* As server_close(), and schedules the last callback with the error. */
 static void server_end(struct mad_server *server, int error)
 {
 	if (server->state != SERVER_RUNS)
@@ -215,7 +214,7 @@ void servers_inherit(struct ibmad_port *port)
 
 /* --- messages ------------------------------------------------------------------- */
 
-/* A Send has no response. The response to a Trap or a Report says that it was received. */
+/* Sends have no response. A response to a Trap or Report only confirms receipt. */
 static bool can_be_busy(unsigned method)
 {
 	return method != IB_MAD_METHOD_SEND && method != IB_MAD_METHOD_TRAP &&
@@ -271,7 +270,7 @@ bool servers_receive(struct ibmad_port *port, const uint8_t *umad, int length)
 	if (response && !header->status)
 		return false;
 	if (response)
-		server->stats.failed++; /* the kernel has given up a response by RMPP */
+		server->stats.failed++; /* the kernel gave up on an RMPP response */
 	else if (!runs || length < RMPP_HEADER_END || header->status ||
 		 (server->rmpp && rmpp_is_short(mad, length)))
 		server->stats.dropped++;
@@ -304,10 +303,10 @@ static bool are_server_options(const struct mad_server_options *options)
 {
 	int mgmt_class = options->mgmt_class;
 	bool has_oui = mad_is_vendor_range2(mgmt_class);
-	/* the kernel knows that MADs of these classes have an RMPP header (IBA 13.6.2) */
+	/* in these classes, the kernel knows that MADs have an RMPP header (IBA 13.6.2) */
 	bool may_have_rmpp = mgmt_class == IB_SA_CLASS || mgmt_class == IB_DEVICE_MGMT_CLASS ||
 			     mgmt_class == 0x10 || mgmt_class == 0x12 || has_oui;
-	/* data may begin after the common header, the RMPP header and the OUI */
+	/* data may start after the common header, RMPP header and OUI */
 	unsigned least_offset = has_oui                 ? IB_VENDOR_RANGE2_DATA_OFFS
 				: options->rmpp_version ? RMPP_HEADER_END
 							: COMMON_HEADER_SIZE;
@@ -324,7 +323,7 @@ static bool are_server_options(const struct mad_server_options *options)
 	       (options->rmpp_version == RMPP_VERSION && may_have_rmpp);
 }
 
-/* Registers the agent: its ID, or a negative errno. */
+/* Returns the agent's ID or a negative errno. */
 static int register_agent(const struct handle *handle, const struct mad_server_options *options)
 {
 	long mask[16 / sizeof(long)];
@@ -338,7 +337,7 @@ static int register_agent(const struct handle *handle, const struct mad_server_o
 				mask, options->oui);
 	if (agent >= 0)
 		return agent;
-	/* are_server_options() has checked all other causes of EINVAL in the kernel */
+	/* are_server_options() has ruled out the kernel's other reasons for EINVAL */
 	if (errno == EINVAL)
 		return -EADDRINUSE;
 	return errno == EPIPE ? -ENODEV : errno ? -errno : -EIO;
@@ -369,7 +368,7 @@ EXPORT int mad_server_start(struct mad_async *async, const struct mad_server_opt
 		*server = started; /* before the first callback */
 		ret = async->port->state == PORT_INHERITED ? -ECANCELED
 							   : engine_why_ended(async);
-		/* nothing is read for the agent before the lock is released */
+		/* nothing is read for the agent until the lock is released */
 		if (!ret)
 			ret = register_agent(&async->port->handle, options);
 		if (ret >= 0) {
@@ -388,7 +387,6 @@ EXPORT int mad_server_start(struct mad_async *async, const struct mad_server_opt
 	return ret;
 }
 
-/* Unregisters the agent, if it is still registered. */
 static void unregister_unlocking(struct mad_server *server)
 {
 	struct ibmad_port *port = server->port;
@@ -517,7 +515,7 @@ void servers_end_unlocking(struct mad_async *engine)
 
 /* --- responses ------------------------------------------------------------------ */
 
-/* Writes the response in a umad buffer. 0, or an errno, and counts it. */
+/* Writes the response in umad and counts it. Returns 0 or an errno. */
 static int send_response_unlocking(struct mad_server *server, const char *call, uint8_t *umad,
 				   size_t length, bool by_rmpp)
 {
@@ -545,10 +543,10 @@ void servers_refuse_unlocking(struct mad_async *engine)
 		struct mad_server *server = held->request.server;
 		uint8_t *mad = umad_get_mad(held->umad);
 
-		/* the response is written in place of the request */
+		/* the response overwrites the request */
 		server->refused--;
 		response_write_header(mad, IB_MAD_STS_BUSY);
-		if (server->rmpp) /* the response has no RMPP header: the rest of it */
+		if (server->rmpp) /* the response has no RMPP header: clear the rest */
 			memset(mad + RMPP_DATA2_OFFS, 0, 4);
 		server->stats.busy += !send_response_unlocking(server, "mad_server_start",
 							       held->umad, IB_MAD_SIZE, false);
@@ -575,7 +573,7 @@ static void build_response(uint8_t *umad, const struct held_request *held, bool 
 	if (server->rmpp)
 		memset(mad + RMPP_VERSION_OFFS, 0, RMPP_HEADER_END - RMPP_VERSION_OFFS);
 	response_write_header(mad, (uint16_t)status);
-	/* last: the data may begin where the header of other MADs of the class has a key */
+	/* last: the data may overlap the place of a key in the class's other MADs */
 	if (size)
 		memcpy(mad + server->data_offset, data, size);
 	if (by_rmpp)

@@ -27,7 +27,7 @@ void tids_free(struct tids *tids)
 	tids_init(tids);
 }
 
-/* IDs are consecutive, so the lowest bits spread them evenly. */
+/* TIDs are consecutive, so the lowest bits spread them evenly. */
 static struct transmission **bucket_of(const struct tids *tids, uint32_t tid)
 {
 	return &tids->buckets[tid & (tids->bucket_count - 1)];
@@ -61,19 +61,19 @@ struct transmission *tids_find(const struct tids *tids, uint32_t tid, uint8_t mg
 {
 	struct transmission *transmission = *bucket_of(tids, tid);
 
-	/* requests of different classes may have the same ID */
+	/* requests of different classes may share a TID */
 	while (transmission && (transmission->tid != tid ||
 				transmissions_of(transmission)->mgmt_class != mgmt_class))
 		transmission = transmission->next;
 	return transmission;
 }
 
-/* Whether a response to an earlier request, whose caller chose its ID, may have this ID. */
+/* Whether a response to an earlier request with a caller-chosen TID may still have this TID. */
 static bool rests(const struct tids *tids, uint32_t tid, bool chosen, int64_t now)
 {
 	const struct resting_tid *resting = &tids->resting[tid % TIDS_RESTS];
 
-	/* the IDs of the library are consecutive: only the ID itself counts */
+	/* for the library's own consecutive TIDs, only an exact match counts */
 	return resting->until > now / 1000000 && (chosen || resting->tid == tid);
 }
 
@@ -151,7 +151,7 @@ void transmissions_renew(struct tids *tids, struct transmissions *transmissions)
 
 /* --- choosing an ID ------------------------------------------------------------- */
 
-/* The next ID of the library that no caller uses. */
+/* The library's next TID not used by a caller. */
 static uint32_t new_tid(struct tids *tids, uint8_t mgmt_class, int64_t now)
 {
 	uint32_t tid;
@@ -162,7 +162,7 @@ static uint32_t new_tid(struct tids *tids, uint8_t mgmt_class, int64_t now)
 	return tid;
 }
 
-/* Of the slots without the request's own ID, the one whose transmission is the oldest. */
+/* The slot (not the own TID's) with the oldest transmission. */
 static struct transmission *oldest_other(struct transmissions *transmissions)
 {
 	struct transmission *oldest = &transmissions->live[1];
@@ -173,8 +173,7 @@ static struct transmission *oldest_other(struct transmissions *transmissions)
 	return oldest;
 }
 
-/* A transmission with a new ID: of the request's own slot, unless the kernel holds the own ID.
- */
+/* Gives a transmission a new TID, in the request's own slot unless the kernel holds its TID. */
 static struct transmission *renumber(struct tids *tids, struct transmissions *transmissions,
 				     int64_t now)
 {
@@ -191,7 +190,7 @@ static struct transmission *renumber(struct tids *tids, struct transmissions *tr
 	return transmission;
 }
 
-/* Whether the next transmission may have the request's own ID. */
+/* Whether the next transmission may use the request's own TID. */
 static bool may_use_own(const struct tids *tids, const struct transmissions *transmissions,
 			int64_t now)
 {
@@ -199,7 +198,7 @@ static bool may_use_own(const struct tids *tids, const struct transmissions *tra
 
 	if (own->expected || !own->tid || tids_find(tids, own->tid, transmissions->mgmt_class))
 		return false;
-	/* the ID rests from the first packet on: for others, not for this request */
+	/* a TID rests from its first packet on, but not for its own request */
 	return transmissions->count || !rests(tids, own->tid, transmissions->chosen, now);
 }
 

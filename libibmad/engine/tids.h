@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Transaction IDs: the transmissions of requests to which a response is expected, by ID.
+ * TID table: transmissions that await a response, by TID.
  *
- * The first transmission of a request has the request's own ID. The kernel refuses an ID that
- * it holds, so a retransmission has the same ID only if the kernel has given the earlier
- * transmission up. Otherwise the retransmission has a new ID.
+ * A request's first transmission has the request's own TID. The kernel rejects a TID that it
+ * holds, so a retransmission reuses it only once the kernel has given up on the earlier one;
+ * otherwise it has a new TID.
  *
- * No two requests have the same ID while a response to the first one may still come, however
- * the first one ended. The IDs of the library are consecutive, so they differ. An ID that a
- * caller chose by hand rests after each packet with it, and a request whose caller chose an ID
- * that rests is sent with one of the library's.
+ * No TID is reused while a response to its earlier request may still arrive. The library's TIDs
+ * are consecutive, so they differ. One chosen by a caller rests after each packet; a request
+ * whose chosen TID is resting is sent with one of the library's.
  */
 #ifndef LIBIBMAD_TIDS_H
 #define LIBIBMAD_TIDS_H
@@ -20,55 +19,51 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Enough buckets for blocking calls, which allocate no memory. */
+/* Enough for blocking calls, which allocate no memory. */
 #define TIDS_FIRST_BUCKETS 16
-/* How long an ID that a caller chose rests after a packet with it: no response takes longer. */
+/* How long a caller-chosen TID rests after each packet; no response takes longer. */
 #define TIDS_REST_S        300
 /*
- * The IDs that rest are remembered by their lowest bits, a power of two: of the IDs that
- * callers choose and that have these bits, one is used at a time. The others count as resting.
+ * Resting TIDs are stored by their lowest bits (a power of two): callers' TIDs that share those
+ * bits are used one at a time, and the others count as resting.
  */
 #define TIDS_RESTS         1024
 
-/*
- * The transmissions of a request to which a response is accepted: one with the request's own ID
- * and two others.
- */
+/* Transmissions per request that may still get a response: the own TID's and two others. */
 #define TIDS_LIVE 3
 
-/* One transmission of a request, while a response to it is accepted. */
+/* A transmission that may still get a response. */
 struct transmission {
 	struct transmission *next; /* in its bucket */
-	int64_t sent;              /* when, in microseconds */
-	uint32_t tid;              /* the ID's lower half; 0: not chosen yet */
-	uint8_t slot;              /* its index in its request; 0 has the request's own ID */
-	bool expected;             /* a response to it is accepted */
+	int64_t sent;              /* in microseconds */
+	uint32_t tid;              /* lower half; 0: not chosen yet */
+	uint8_t slot;              /* index in its request; 0 has the own TID */
+	bool expected;             /* may get a response */
 };
 
-/* The transmissions of one request. */
 struct transmissions {
-	struct transmission live[TIDS_LIVE]; /* the first has the request's own ID */
+	struct transmission live[TIDS_LIVE]; /* the first has the request's own TID */
 	uint16_t count;                      /* transmissions so far */
-	uint8_t latest;                      /* the slot of the latest transmission */
+	uint8_t latest;                      /* slot of the latest transmission */
 	uint8_t mgmt_class;
-	bool timed_out;  /* the kernel gave up a transmission with the request's own ID */
-	bool chosen;     /* the caller chose the request's own ID by hand */
-	bool renumbered; /* the kernel refused an ID; the packet to write has a new one */
-	uint8_t method;  /* of the request; its buffer has that of the response, later */
+	bool timed_out;  /* the kernel gave up on a transmission with the own TID */
+	bool chosen;     /* the caller chose the own TID */
+	bool renumbered; /* the kernel rejected a TID; the packet to write has a new one */
+	uint8_t method;  /* the request's; the buffer may later hold the response's */
 };
 
-/* An ID that a caller chose, and when its rest ends, in seconds. */
+/* A caller-chosen TID, and the end of its rest in seconds. */
 struct resting_tid {
 	uint32_t tid, until;
 };
 
-/* The transmissions of all requests on a port. */
+/* All transmissions on a port. */
 struct tids {
 	struct transmission **buckets; /* first_buckets, or allocated */
 	struct transmission *first_buckets[TIDS_FIRST_BUCKETS];
 	unsigned bucket_count; /* a power of two */
 	unsigned count;
-	struct resting_tid resting[TIDS_RESTS]; /* by the lowest bits of an ID */
+	struct resting_tid resting[TIDS_RESTS]; /* by the lowest bits of the TID */
 };
 
 void tids_init(struct tids *tids);
@@ -86,13 +81,13 @@ static inline struct transmissions *transmissions_of(struct transmission *transm
 	return (struct transmissions *)(void *)(transmission - transmission->slot);
 }
 
-/* Whether the kernel may still hold the request's own ID. */
+/* Whether the kernel may still hold the request's own TID. */
 static inline bool transmissions_hold_own(const struct transmissions *transmissions)
 {
 	return transmissions->live[0].expected;
 }
 
-/* Whether a response to any transmission is expected. */
+/* Whether any transmission may still get a response. */
 static inline bool transmissions_expect(const struct transmissions *transmissions)
 {
 	return transmissions->live[0].expected || transmissions->live[1].expected ||
@@ -100,43 +95,45 @@ static inline bool transmissions_expect(const struct transmissions *transmission
 }
 
 /*
- * Whether a response belongs to this transmission for certain. After a timeout, several
- * transmissions had the request's own ID: a response may belong to any of them.
+ * Whether a response must belong to this transmission: after a timeout, several have had the
+ * own TID.
  */
 static inline bool transmission_is_certain(struct transmission *transmission)
 {
 	return !transmission_is_own(transmission) || !transmissions_of(transmission)->timed_out;
 }
 
-/* The transmission that a MAD with this ID and class is a response to; NULL: none. */
+/* Finds the transmission that a MAD with this TID and class responds to; NULL: none. */
 struct transmission *tids_find(const struct tids *tids, uint32_t tid, uint8_t mgmt_class);
 
-/* The structure is zero. */
+/* The structure must be zeroed. */
 void transmissions_init(struct transmissions *transmissions, uint32_t tid, uint8_t mgmt_class);
 
-/* A packet with an ID that a caller chose is sent now: the ID rests. */
+/* Call when a packet with a caller-chosen TID is sent. */
 void tids_rest(struct tids *tids, uint32_t tid, int64_t now);
 
 /*
- * Gives the next transmission of the MAD its ID, and expects a response from now on. The ID is
- * the request's own, unless the kernel still holds it or a response to another request may
- * have it.
+ * Picks the next transmission's TID and starts accepting responses. Uses the request's own TID,
+ * unless the kernel still holds it or another request's response may have it.
  */
 struct transmission *transmission_begin(struct tids *tids, struct transmissions *transmissions,
 					uint8_t *mad, int64_t now);
 
-/* No response to the transmission is expected any more. */
+/* Stops accepting responses to the transmission. */
 void transmission_forget(struct tids *tids, struct transmission *transmission);
 
-/* The kernel has reported the timeout of the transmission. */
+/* The kernel reported the transmission's timeout. */
 void transmission_timed_out(struct tids *tids, struct transmission *transmission);
-/* The kernel refused the packet. If it had the request's own ID, the request gets a new ID. */
+/* The kernel rejected the packet. If it had the own TID, the request is given a new one. */
 void transmission_refused(struct tids *tids, struct transmission *transmission);
-/* The next transmission has a new ID. */
+/* Forces a new TID for the next transmission. */
 void transmissions_change_own(struct tids *tids, struct transmissions *transmissions);
-/* No response to any transmission is expected any more. */
+/* Stops accepting responses to any transmission. */
 void transmissions_forget(struct tids *tids, struct transmissions *transmissions);
-/* The same before a retransmission, which has a new ID if the kernel holds the own ID. */
+/*
+ * As transmissions_forget(), before a retransmission: picks a new TID if the kernel holds the
+ * own one.
+ */
 void transmissions_renew(struct tids *tids, struct transmissions *transmissions);
 
 #endif

@@ -46,8 +46,7 @@ void clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until)
 
 /* --- the heap ------------------------------------------------------------------- */
 
-/* Puts the later one of two timers below the other one, which it returns; either may be NULL.
- */
+/* Puts the later of two timers below the other, and returns that; either may be NULL. */
 static struct timer *meld(struct timer *a, struct timer *b)
 {
 	struct timer *first, *later;
@@ -66,8 +65,8 @@ static struct timer *meld(struct timer *a, struct timer *b)
 }
 
 /*
- * Melds a list of timers in pairs, and the pairs from the last to the first. The last timer was
- * set first, and stays before others of the same time.
+ * Melds a list of timers in pairs, then the pairs from last to first. The last timer was set
+ * first, and stays ahead of others with the same time.
  */
 static struct timer *meld_all(struct timer *timer)
 {

@@ -76,7 +76,7 @@ static inline bool is_smp_class(int mgmt_class)
 	return mgmt_class == IB_SMI_CLASS || mgmt_class == IB_SMI_DIRECT_CLASS;
 }
 
-/* Picks the SMP class: a directed route may start at this port or follow a LID part. */
+/* Directed if the route starts at this port or ends at the destination. */
 static inline int smp_class_of(const ib_portid_t *to)
 {
 	return to->lid <= 0 || to->drpath.drslid == PERMISSIVE_LID ||
