@@ -78,7 +78,7 @@ EXPORT uint8_t *bm_call_via(void *data, ib_portid_t *portid, ib_bm_call_t *call,
 	rpc.attr.id = call->attrid;
 	rpc.attr.mod = call->mod;
 	rpc.timeout = (int)call->timeout;
-	rpc.mkey = call->bkey; /* the B_Key has the place of the M_Key of SMPs */
+	rpc.mkey = call->bkey; /* the B_Key replaces the M_Key */
 	address_qp1(portid);
 	if (has_response(call->method))
 		return mad_rpc(srcport, &rpc, portid, data, data);
@@ -87,7 +87,7 @@ EXPORT uint8_t *bm_call_via(void *data, ib_portid_t *portid, ib_bm_call_t *call,
 
 /* --- vendor specific classes ------------------------------------------------------ */
 
-/* Sets the place of the data of a class: behind the common header, or behind the OUI. */
+/* Data starts after the common header, or after the OUI. */
 static bool place_data(ib_rpc_t *rpc, unsigned mgmt_class)
 {
 	if (mgmt_class > UINT8_MAX)

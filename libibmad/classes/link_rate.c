@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Widths, speeds and rates of links (IBA 14.2.5.6). */
+/* Link widths, speeds and rates (IBA 14.2.5.6). */
 
 #include "classes/link_rate.h"
 
@@ -14,14 +14,14 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* The value "all supported ones" of LinkWidthEnabled and the fields of enabled speeds. */
+/* "All supported" in LinkWidthEnabled and the enabled-speed fields. */
 #define WIDTHS_AS_SUPPORTED       255
 #define SPEEDS_AS_SUPPORTED       15
 #define EXT_SPEEDS_AS_SUPPORTED   31
 #define EXT_SPEEDS_DISABLED       30
 #define EXT_SPEEDS_2_AS_SUPPORTED 7
 
-/* A set of speeds, from the bits of the four fields. */
+/* Combines the bits of the four fields. */
 static unsigned speed_set(unsigned speeds, unsigned ext, unsigned ext_2, unsigned mlnx)
 {
 	unsigned set = 0;
@@ -94,7 +94,7 @@ EXPORT void mad_link_decode(struct mad_link *result, size_t size, const void *po
 	decode_speeds(&link, port_info, mask & MAD_PORT_CAP_EXTENDED_SPEEDS,
 		      mlnx_ext_port_info);
 	link.width = (uint8_t)link_widest(read_number(port_info, IB_PORT_LINK_WIDTH_ACTIVE_F));
-	/* the active width and speed are valid only if the port is not down */
+	/* active width and speed are only valid if the port is up */
 	if (link.state <= MAD_PORT_DOWN && link.physical_state != MAD_PHYSICAL_LINK_UP) {
 		link.width = 0;
 		link.speed = MAD_SPEED_NONE;

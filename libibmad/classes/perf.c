@@ -22,7 +22,7 @@ static uint8_t *pma_rpc(int method, void *data, ib_portid_t *dest, unsigned time
 		.timeout = (int)timeout,
 	};
 
-	/* the caller may give the QP of a redirection */
+	/* the caller may set the QP of a redirection */
 	complete_address(dest);
 	return mad_rpc(srcport, &rpc, dest, data, data);
 }
@@ -41,7 +41,7 @@ EXPORT uint8_t *pma_query_via(void *rcvbuf, ib_portid_t *dest, int port, unsigne
 {
 	if (!arguments_are_valid(rcvbuf, dest))
 		return NULL;
-	/* PortSelect is the second byte of all attributes */
+	/* PortSelect is the second byte of every attribute */
 	mad_set_field(rcvbuf, 0, IB_PC_PORT_SELECT_F, (uint32_t)port);
 	return pma_rpc(IB_MAD_METHOD_GET, rcvbuf, dest, timeout, id, srcport);
 }

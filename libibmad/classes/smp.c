@@ -31,7 +31,7 @@ static uint8_t *smp_rpc(int method, void *data, ib_portid_t *portid, unsigned at
 		return NULL;
 	}
 	rpc.mgtclass = smp_class_of(portid);
-	/* SMPs have QP0 and VL15; the SL does not matter (IBA 14.2.1) */
+	/* SMPs use QP0 and VL15, the SL is irrelevant (IBA 14.2.1) */
 	portid->sl = 0;
 	portid->qp = 0;
 	response = mad_rpc(srcport, &rpc, portid, data, data);

@@ -619,6 +619,7 @@ void queue_again(struct queue *queue, struct request *request)
 		join_flow(queue, RESUMED, &lists[LIST_AGAIN], request);
 	} else if (destination && !request->account.at_node &&
 		   destination->key != destination_key(request)) {
+		/* it was redirected */
 		queue_leave(queue, request);
 		request->number = ++queue->numbered;
 		join_flow(queue, IN_FLOW, lists[LIST_FRESH].next, request);

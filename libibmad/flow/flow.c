@@ -1,37 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The events of requests: round trips, silence, paths and accounts. */
+/* Request events: round trips, silence, paths and accounts. */
 
 #include "flow/flow.h"
 
-/* The least time after which a response is late, and the time while no round trip is known. */
+/* Minimum time until a response is late, and the time while no round trip is known. */
 #define LATE_US       1000
 #define UNKNOWN_US    100000
 #define LATE_SA_US    50000
 #define UNKNOWN_SA_US 500000
-/* Longer round trips do not fit when multiplied. */
+/* Cap on round trips, so that products don't overflow. */
 #define LONGEST_US    100000000
-/* While no round trip is known, the time until a response is late is computed this often. */
+/* How often lateness is recomputed while no round trip is known. */
 #define LOOK_US       2000
-/* MADs that are late at the beginning of a silence; the intervals of probes in it. */
+/* Late MADs that begin a silence; intervals of probes during it. */
 #define SILENT_LATE   4
 #define PROBE_US      1000
 #define PROBE_STEP_US 150
 #define PROBE_MAX_US  8000
-/* So many late MADs in a row, and half a window, are no losses: their nodes may be dead. */
+/* This many late MADs in a row, and half a window, are not losses: the nodes may be dead. */
 #define SKIP_AFTER    16
-/* How long after a response nodes that never responded do not count for a silence. */
+/* For this long after a response, nodes that never responded don't count for a silence. */
 #define RESPONSIVE_US 200000
-/*
- * The maximum limit of a path; responses for each request in flight before the limit is judged.
- */
+/* Maximum limit of a path; responses per request in flight before the limit is judged. */
 #define LIMIT_MAX     16
 #define PATIENCE      2
-/* The age of a request after which the limit of a path without a response is raised. */
+/* A path without responses gets a higher limit once a request is this old. */
 #define RAISE_US      10000
-/* Judgements without a change after which the limit is measured again. */
+/* Judgements without a change before the limit is measured again. */
 #define UNCHANGED_MAX 64
-/* Copies without a response after which a node counts as dead. */
+/* Unanswered copies after which a node counts as dead. */
 #define COPIES_DEAD   3
 
 void flow_init(struct flow_control *flow)
@@ -73,7 +71,7 @@ static struct flow_window *window_of(struct flow_control *flow,
 	return &flow->windows[flow_window_of(account)];
 }
 
-/* A longer round trip counts three times as much as a shorter one. */
+/* Longer round trips weigh three times as much as shorter ones. */
 static void learn_usual(struct flow_window *window, uint32_t us)
 {
 	uint32_t usual = window->usual_us;
@@ -106,9 +104,9 @@ static void leave_sample(struct flow_window *window, struct flow_account *accoun
 }
 
 /*
- * Whether a late MAD counts for a silence: no later MAD has a response either. A node that has
- * never responded may be dead, so only the first transmission of a request to it counts, and
- * only if no other node has responded for RESPONSIVE_US.
+ * Whether a late MAD counts for a silence: no later MAD has a response either. A node that
+ * never responded may be dead, so only a request's first transmission counts, and only if no
+ * other node has responded for RESPONSIVE_US.
  */
 static bool is_sign_of_silence(const struct flow_window *window,
 			       const struct flow_account *account, int64_t now)
@@ -143,15 +141,15 @@ void flow_path_init(struct flow_path *path)
 }
 
 /*
- * The limit grows by a half while less than half of a request waits at the node. If two
- * requests wait, the limit becomes the number of requests that the path holds. With a limit of
- * 1 no request waits for another request of this port: the round trip is that of the empty
- * path. It is measured again after UNCHANGED_MAX judgements.
+ * The limit grows by half while less than half a request waits at the node. If two wait, it is
+ * set to the number of requests that the path holds. With a limit of 1, nothing waits for
+ * another request of this port, so the round trip is the empty path's. It is measured again
+ * after UNCHANGED_MAX judgements.
  */
 static void judge_limit(struct flow_path *path)
 {
 	uint32_t present = path->present_us;
-	uint64_t waiting; /* in halves of a request */
+	uint64_t waiting; /* in half requests */
 
 	if (path->limit == 1 || !path->least_us || present < path->least_us)
 		path->least_us = present;
@@ -170,7 +168,7 @@ static void judge_limit(struct flow_path *path)
 	path->present_us = UINT32_MAX;
 }
 
-/* A round trip to the destination: smoothed as in RFC 6298, and evidence for the limit. */
+/* Records a round trip: smoothed as in RFC 6298, and used to judge the limit. */
 static void learn_path(struct flow_path *path, uint32_t us)
 {
 	uint64_t smoothed = path->smoothed_us, deviation = path->deviation_us;
@@ -178,7 +176,7 @@ static void learn_path(struct flow_path *path, uint32_t us)
 
 	path->deviation_us = (uint32_t)(smoothed ? (3 * deviation + off) / 4 : us / 2);
 	path->smoothed_us = smoothed ? (uint32_t)((7 * smoothed + us + 7) / 8) : us;
-	/* a limit that was lowered is not in force yet */
+	/* a lowered limit has not taken effect yet */
 	if (path->in_flight > path->limit)
 		return;
 	if (us < path->present_us)
@@ -188,8 +186,8 @@ static void learn_path(struct flow_path *path, uint32_t us)
 }
 
 /*
- * A node that has never responded may be slow rather than dead: once a request to it is
- * RAISE_US old, each further time that the request is late doubles the limit.
+ * A node that never responded may be slow rather than dead: once a request to it is RAISE_US
+ * old, each further lateness doubles the limit.
  */
 static void raise_limit(struct flow_path *path, const struct flow_account *account, int64_t now)
 {
@@ -234,7 +232,7 @@ int64_t flow_look_at(const struct flow_control *flow, const struct flow_account 
 	int64_t late = account->sent + flow_late_after(flow, account);
 	bool unknown = !window->usual_us && !has_responded(account);
 
-	/* another response may soon make flow_late_after() shorter */
+	/* another response may soon shorten flow_late_after() */
 	return unknown && window->in_flight > 1 && now + LOOK_US < late ? now + LOOK_US : late;
 }
 
@@ -271,20 +269,20 @@ void flow_late(struct flow_control *flow, struct flow_account *account, int64_t 
 {
 	struct flow_window *window = window_of(flow, account);
 
-	/* after a response, no other response is expected until the next transmission */
+	/* after a response, no more is expected until the next transmission */
 	if (!account->first)
 		return;
 	if (account->in_window)
 		note_silence(window, account, now);
 	leave_window(window, account, false, now);
-	/* the node is dead or slow, or if it is known, two MADs were lost */
+	/* dead or slow; if the node is known, two MADs were lost */
 	if (account->copies || !account->may_copy)
 		leave_sample(window, account, account->copies && has_responded(account));
 	if (account->path)
 		raise_limit(account->path, account, now);
 	if (account->path && (account->copies >= COPIES_DEAD || !account->may_copy))
 		account->path->dead = true;
-	/* with a fixed limit, a request keeps its place until it ends */
+	/* with a fixed limit, a request keeps its place until it completes */
 	if (account->path && account->path->dead && !flow->path_limit)
 		leave_node(account);
 }
@@ -314,7 +312,7 @@ void flow_response(struct flow_control *flow, struct flow_account *account, uint
 	leave_node(account);
 	leave_window(window, account, true, now);
 	leave_sample(window, account, lost);
-	/* after BUSY the next transmission is a first one */
+	/* after BUSY, the next transmission counts as a first one */
 	account->first = 0;
 	window_judge_sample(window, now);
 }

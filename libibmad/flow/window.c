@@ -4,35 +4,33 @@
 
 #define START       16
 #define SMALLEST    2
-/*
- * The kernel posts so many receives for each queue pair, and drops a response that finds none.
- */
+/* The kernel posts this many receives per queue pair, and drops responses that find none. */
 #define LARGEST     512
-#define SAMPLE_MIN  16 /* the least MADs of a sample */
-/* Growth adds this and a quarter, and doubles the window at most. */
+#define SAMPLE_MIN  16 /* minimum MADs per sample */
+/* Growth adds this and a quarter, but at most doubles the window. */
 #define STEP        32
-/* This part of a growth must be found in the rate. */
+/* The rate must rise by this part of the growth. */
 #define GAIN_MIN    (FLOW_ONE / 4)
-/* Round trips until the next growth, after one without a gain; the time after losses. */
+/* Round trips until the next growth after one without a gain; the time after losses. */
 #define HOLD        12
 #define HOLD_MAX_US 200000
-/* A judgement does not wait for the results of a tenth of the sample, except after a cut. */
+/* A judgement does not wait for the sample's last tenth of results, except after a cut. */
 #define SPARE       10
-/* Round trips that the results may take before a growth is in doubt. */
+/* Round trips to wait for results before a growth is in doubt. */
 #define DOUBT       2
-/* Losses that are not judged: up to this number, or up to this share. */
+/* Tolerated losses: up to this number, or this share. */
 #define LOST_MIN    3
 #define LOST_SHARE  (FLOW_ONE / 50)
 /*
- * The losses in the sample of a cut, if their share is as before the cut. If the share is above
- * a third of the share before (GOES_ON), losses go on.
+ * Losses in a cut's sample if the share stays as before the cut. They go on if the share
+ * exceeds a third of it (GOES_ON).
  */
 #define EXPECTED    10
 #define GOES_ON     3
-/* During a cut: the part of the sample that is in flight, and the tenths of the window. */
+/* During a cut: fraction of the sample in flight, and tenths of the window. */
 #define CUT_SAMPLE  2
 #define CUT         4
-/* Tenths of the window that are left if a queue was full. */
+/* Tenths of the window kept when a queue was full. */
 #define AFTER_FULL  6
 
 static unsigned greater(unsigned a, unsigned b)
@@ -45,7 +43,7 @@ static uint32_t lesser(uint64_t a, uint32_t b)
 	return a < b ? (uint32_t)a : b;
 }
 
-/* The next sample begins at a time. */
+/* begins: when the next sample starts. */
 static void begin_sample(struct flow_window *window, int64_t begins)
 {
 	unsigned planned = greater(window->size, SAMPLE_MIN), spare = planned / SPARE;
@@ -101,7 +99,6 @@ static void grow_window(struct flow_window *window, int64_t now)
 		    now);
 }
 
-/* Whether the rate has grown with the window. */
 static bool rate_has_grown(const struct flow_window *window)
 {
 	uint64_t grown = window->grown - window->before;
@@ -123,7 +120,7 @@ static void judge_growth(struct flow_window *window, int64_t now)
 
 /* --- losses --------------------------------------------------------------------- */
 
-/* Whether more MADs are lost than links lose. */
+/* Whether losses exceed what links lose. */
 static bool is_losing(const struct flow_window *window)
 {
 	const struct flow_sample *sample = &window->sample;
@@ -145,8 +142,8 @@ static void cut_window(struct flow_window *window, uint32_t share, int64_t now)
 }
 
 /*
- * If losses go on although far fewer requests are in flight, links lose MADs, or other hosts
- * fill the queue. Otherwise this port filled a queue.
+ * If losses persist with far fewer requests in flight, links lose MADs or other hosts fill the
+ * queue; otherwise, this port filled a queue.
  */
 static void judge_cut(struct flow_window *window, uint32_t share, int64_t now)
 {
@@ -161,7 +158,7 @@ static void judge_cut(struct flow_window *window, uint32_t share, int64_t now)
 	}
 }
 
-/* Links lose less than before; a MAD without a result may be lost. */
+/* Links lose less than before; MADs without a result may be lost. */
 static void forget_losses(struct flow_window *window)
 {
 	const struct flow_sample *sample = &window->sample;
@@ -174,7 +171,7 @@ static void forget_losses(struct flow_window *window)
 
 /* --- the judgement -------------------------------------------------------------- */
 
-/* Little's law: the rate is what is in flight, divided by the time that it is in flight. */
+/* Little's law: rate = requests in flight / time in flight. */
 static void measure_rate(struct flow_window *window)
 {
 	const struct flow_sample *sample = &window->sample;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The keeper of an engine (keeper.h): what it tells the program, the rounds of requests, the
- * local port, the check of the SA's records, and the timer that drives it all.
+ * An engine's keeper (keeper.h): notifications, rounds of requests, the local port, checks of
+ * the SA's records, and the timer that drives them.
  */
 
 #include "sa/keeper.h"
@@ -15,48 +15,48 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Of an attempt to read the port or the SA's records; a later response completes it, too. */
+/* Per attempt to read the port or the SA's records; a later response also completes it. */
 #define TIMEOUT_MS   1000
-/* The interval after a round that failed; it doubles after each further failure. */
+/* Interval after a failed round; doubles with each further one. */
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 8000
-/* Retries of the registrations of an engine begin at this interval for each request. */
+/* Retries of an engine's registrations begin at this interval per request. */
 #define PACE_US      INT64_C(1000000)
-/* After it has missed a registration, the keeper checks the other kind after this time. */
+/* After finding a registration missing, the keeper checks the other kind after this time. */
 #define SUSPICION_US INT64_C(1000000)
-/* If the SA has no such table, a registration is renewed when this time is over. */
+/* Renewal interval when the SA has no such table. */
 #define BLIND_US     INT64_C(10000000)
-/* An SA that has accepted a registration so often, and does not list it, never lists it. */
+/* An SA that accepts a registration this often but never lists it never will. */
 #define MISSED_MOST  3
-/* told_error, before the program knows a state. */
+/* told_error before the program knows a state. */
 #define NOTHING_TOLD 1
 
-/* The port is not a member, or has no such subscription (IBA 15.2.3). */
+/* Not a member, or no such subscription (IBA 15.2.3). */
 #define NOT_REGISTERED (UMAD_SA_STATUS_REQ_INVALID << 8)
 
 struct sa_keeper {
 	struct engine_timer timer;
 	struct mad_async *engine;
-	struct list joining; /* registrations that were added and not seen yet */
+	struct list joining; /* added but not seen yet */
 	struct list registrations;
 
 	/* the local port */
-	int64_t poll_us;                 /* the shortest of the registrations */
-	int64_t poll_at;                 /* when it is read next */
-	bool reading;                    /* its PortInfo or NodeInfo is requested */
+	int64_t poll_us;                 /* minimum of the registrations' */
+	int64_t poll_at;                 /* next reading */
+	bool reading;                    /* PortInfo or NodeInfo is in flight */
 	struct mad_failure read_failure; /* of the latest reading, or 0 */
-	bool known;                      /* it was read since there are registrations */
+	bool known;                      /* read since there are registrations */
 	struct mad_notice_port port;     /* as it was read */
-	uint64_t guid;                   /* the PortGUID; 0: not known */
+	uint64_t guid;                   /* PortGUID; 0: unknown */
 
 	/* the check of the SA's records */
-	int64_t check_us;  /* the shortest of the registrations */
-	int64_t check_at;  /* when one begins next */
-	uint64_t check_id; /* of the request for a table; 0: none */
+	int64_t check_us;  /* minimum of the registrations' */
+	int64_t check_at;  /* next check */
+	uint64_t check_id; /* table request; 0: none */
 	int64_t check_begin;
-	enum registration_kind check_kind; /* of the present or the latest check */
+	enum registration_kind check_kind; /* kind of the present or latest check */
 
-	int64_t paced_at; /* before this time, no other retry begins */
+	int64_t paced_at; /* no other retry before this time */
 };
 
 static struct registration *registration_of(struct list *entry)
@@ -64,11 +64,11 @@ static struct registration *registration_of(struct list *entry)
 	return list_entry(entry, struct registration, all);
 }
 
-/* The timer is due at this time, or earlier if it was set so; 0: at once. */
+/* Due at this time or earlier; 0: now. */
 static void keeper_set_timer(struct sa_keeper *keeper, int64_t at)
 {
 	engine_enter_again(keeper->engine);
-	/* another thread, or a callback, may have set it while this time was computed */
+	/* another thread or a callback may have set it while this was computed */
 	if (at < keeper->timer.at)
 		engine_timer_set(keeper->engine, &keeper->timer, at);
 	engine_leave(keeper->engine);
@@ -76,13 +76,13 @@ static void keeper_set_timer(struct sa_keeper *keeper, int64_t at)
 
 /* --- what the program is told ----------------------------------------------------- */
 
-/* A failure that is not that of one request. */
+/* A failure without a request. */
 static struct mad_failure failure_of_none(int error)
 {
 	return (struct mad_failure){.error = error, .mgmt_class = IB_SA_CLASS};
 }
 
-/* The SA's status, for the program; 0 if the failure is another one. */
+/* Returns 0 if the failure is not an SA status. */
 static unsigned sa_status(const struct mad_failure *failure)
 {
 	bool is_status = !failure->error || failure->error == -EIO;
@@ -91,8 +91,7 @@ static unsigned sa_status(const struct mad_failure *failure)
 }
 
 /*
- * Tells the program the state of the registration, if it has changed, or always. The error of
- * the failure is 0 if the SA has the registration.
+ * Reports the registration's state if it changed, or always. failure->error 0: the SA has it.
  */
 static void registration_tell(struct registration *registration,
 			      const struct mad_failure *failure, bool always)
@@ -100,7 +99,7 @@ static void registration_tell(struct registration *registration,
 	struct registration_result result = {.error = failure->error,
 					     .status = sa_status(failure)};
 
-	if (registration->stopping) /* only the end is told */
+	if (registration->stopping) /* only the end is reported */
 		return;
 	if (!always && registration->told_error == result.error &&
 	    registration->told_status == result.status)
@@ -116,7 +115,7 @@ static void registration_tell(struct registration *registration,
 	registration->ops->tell(registration, &result);
 }
 
-/* failure: of the end; its error is 0 if the SA does not have the registration any more. */
+/* failure: of the end; error 0 if the SA no longer has it. */
 static void registration_end(struct registration *registration,
 			     const struct mad_failure *failure)
 {
@@ -126,7 +125,7 @@ static void registration_end(struct registration *registration,
 	if (failure->error)
 		failure_store(failure);
 	registration->ops->end(registration, failure->error, sa_status(failure));
-	/* until its last callback has returned, the engine is not idle */
+	/* the engine is not idle until its last callback returns */
 	engine_enter_again(engine);
 	engine->registrations--;
 	engine_leave(engine);
@@ -134,7 +133,7 @@ static void registration_end(struct registration *registration,
 
 /* --- rounds: a request for each slot ---------------------------------------------- */
 
-/* A round must begin at once. */
+/* Starts a round at once. */
 static void registration_renew(struct registration *registration)
 {
 	registration->retry_ms = 0;
@@ -142,7 +141,7 @@ static void registration_renew(struct registration *registration)
 	registration->blind = false;
 }
 
-/* The requests in flight complete with -ECANCELED. */
+/* Requests in flight complete with -ECANCELED. */
 static void cancel_round(struct registration *registration)
 {
 	for (unsigned i = 0; i < registration->count; i++)
@@ -150,7 +149,7 @@ static void cancel_round(struct registration *registration)
 			mad_async_cancel(registration->engine, registration->slots[i].id);
 }
 
-/* All requests have their response, or have failed. */
+/* All requests were answered or failed. */
 static void end_round(struct registration *registration)
 {
 	const struct mad_failure *failure = &registration->failure;
@@ -168,18 +167,18 @@ static void end_round(struct registration *registration)
 		return;
 	}
 	if (registration->renew_at != NEVER)
-		return; /* another round follows at once */
+		return; /* the next round follows at once */
 	registration->failures++;
 	registration->retry_ms =
 		registration->retry_ms ? registration->retry_ms * 2 : RETRY_MIN_MS;
 	if (registration->retry_ms > RETRY_MAX_MS)
 		registration->retry_ms = RETRY_MAX_MS;
 	registration->renew_at = clock_us() + registration->retry_ms * INT64_C(1000);
-	if (failure->error != -ECANCELED) /* the registration is stopped, and ends */
+	if (failure->error != -ECANCELED) /* stopped: it ends */
 		registration_tell(registration, failure, false);
 }
 
-/* The thread has just stored the failure of the error, which may be 0. */
+/* The calling thread has just stored this failure (error may be 0). */
 static void note_failure(struct registration *registration, int error)
 {
 	if (error && !registration->failure.error)
@@ -205,7 +204,7 @@ static void response_came(struct mad_async *engine, const struct mad_reply *repl
 	keeper_set_timer(registration->keeper, 0);
 }
 
-/* phase: REGISTRATION_SENDING or REGISTRATION_ENDING. */
+/* phase: REGISTRATION_SENDING or REGISTRATION_ENDING */
 static void start_round(struct registration *registration, enum registration_phase phase)
 {
 	struct sa_keeper *keeper = registration->keeper;
@@ -249,7 +248,7 @@ void keeper_gid(const struct sa_keeper *keeper, uint8_t gid[16])
 	mad_set_field64(gid, 0, IB_GID_GUID_F, keeper->guid);
 }
 
-/* Whether a registration is possible: the port is active, and has an SM and a LID. */
+/* Whether the port is active, and has an SM and a LID. */
 static bool port_is_usable(const struct sa_keeper *keeper)
 {
 	return keeper->known && keeper->port.state == MAD_PORT_ACTIVE && keeper->port.sm_lid &&
@@ -274,8 +273,8 @@ static void decode_port(const uint8_t *info, struct mad_notice_port *port)
 }
 
 /*
- * The SA knows the port by LID and GID, and a link that was down may have another SM: all
- * registrations begin anew if that has changed.
+ * The SA identifies the port by LID and GID, and a link that was down may have a new SM: on
+ * such changes, all registrations start over.
  */
 static void take_port(struct sa_keeper *keeper, const struct mad_notice_port *after)
 {
@@ -293,7 +292,7 @@ static void take_port(struct sa_keeper *keeper, const struct mad_notice_port *af
 	keeper->port = *after;
 	keeper->known = true;
 	if (renews) {
-		keeper->guid = 0; /* a virtual function may have another one now */
+		keeper->guid = 0; /* a virtual function's may change */
 		if (keeper->check_id)
 			mad_async_cancel(keeper->engine, keeper->check_id);
 		list_for_each (entry, &keeper->registrations) {
@@ -301,7 +300,7 @@ static void take_port(struct sa_keeper *keeper, const struct mad_notice_port *af
 
 			registration->missed = 0;
 			registration->in_check = false;
-			/* the SM of these requests may be gone */
+			/* their SM may be gone */
 			cancel_round(registration);
 			registration_renew(registration);
 		}
@@ -325,7 +324,7 @@ static void read_port(struct sa_keeper *keeper, unsigned attribute, mad_async_fn
 	engine_leave(engine);
 }
 
-/* Whether the response to an SMP has data. */
+/* Whether the SMP's response has data. */
 static bool port_was_read(struct sa_keeper *keeper, const struct mad_reply *reply)
 {
 	keeper->reading = false;
@@ -360,14 +359,14 @@ static void port_info_came(struct mad_async *engine, const struct mad_reply *rep
 
 /* --- the check: does the SA still have the registrations? ------------------------- */
 
-/* Whether the SA should have the registration. */
+/* Whether the SA should have it. */
 static bool is_expected(const struct registration *registration)
 {
 	return registration->phase != REGISTRATION_NEW && !registration->stopping &&
 	       registration->told_error <= 0 && registration->told_error != -EIO;
 }
 
-/* Whether the table has a record for each request. */
+/* Whether every request has a record in the table. */
 static bool is_in_table(struct registration *registration, const struct mad_sa_table *table)
 {
 	for (unsigned i = 0; i < registration->count; i++) {
@@ -398,15 +397,14 @@ static void check_came(struct mad_async *engine, const struct mad_sa_response *r
 		    response->error == -ECANCELED)
 			continue;
 		if (response->error == -ETIMEDOUT) {
-			registration->missed =
-				0; /* the SA may restart, and forget it for that */
+			registration->missed = 0; /* the SA may restart, and forget it */
 			registration_tell(registration, &failure, false);
 		} else if (registration->ops->kind != keeper->check_kind ||
 			   response->error == -ENOMEM || response->status == IB_MAD_STS_BUSY) {
 			continue;
 		} else if (!response->error && registration->certain &&
 			   is_in_table(registration, response->table)) {
-			/* (before a first response to the Set, not all may be granted) */
+			/* (before the first response to a Set, not all may be granted) */
 			registration->missed = 0;
 			registration->renew_at = NEVER;
 			registration->retry_ms = 0;
@@ -417,7 +415,7 @@ static void check_came(struct mad_async *engine, const struct mad_sa_response *r
 			registration_renew(registration);
 			keeper->check_at = clock_us() + SUSPICION_US;
 		} else if (!registration->told_error && registration->renew_at == NEVER) {
-			/* the SA does not tell whether it has the registration */
+			/* the SA does not reveal whether it has it */
 			registration->blind = true;
 			registration->renew_at = registration->certain + BLIND_US;
 		}
@@ -427,8 +425,8 @@ static void check_came(struct mad_async *engine, const struct mad_sa_response *r
 }
 
 /*
- * Requests the SA's records of the local port, if there is a registration to check:
- * MCMemberRecords (IBA 15.2.5.17) and InformInfoRecords (15.2.5.12) in turn.
+ * Requests the SA's records of this port if there is something to check, alternating
+ * MCMemberRecords (IBA 15.2.5.17) and InformInfoRecords (15.2.5.12).
  */
 static void start_check(struct sa_keeper *keeper, int64_t now)
 {
@@ -474,7 +472,7 @@ static void start_check(struct sa_keeper *keeper, int64_t now)
 
 /* --- the timer -------------------------------------------------------------------- */
 
-/* The error of a port that cannot send and receive any more; otherwise 0. */
+/* The error of a port that can no longer communicate, or 0. */
 static int port_error(const struct sa_keeper *keeper)
 {
 	struct ibmad_port *port = keeper->engine->port;
@@ -489,19 +487,18 @@ static int port_error(const struct sa_keeper *keeper)
 	return error;
 }
 
-/* The PortGUID is missing. */
 static bool lacks_gid(const struct registration *registration)
 {
 	return registration->ops->needs_gid && !registration->keeper->guid;
 }
 
-/* Its rounds begin one after the other, at intervals. */
+/* Rounds are started one at a time, at intervals. */
 static bool is_paced(const struct registration *registration)
 {
 	return registration->retry_ms || registration->blind;
 }
 
-/* When the next round may begin; NEVER: not before another event. */
+/* Earliest start of the next round; NEVER: needs another event. */
 static int64_t ready_at(const struct registration *registration)
 {
 	int64_t at = registration->renew_at;
@@ -513,7 +510,7 @@ static int64_t ready_at(const struct registration *registration)
 	return at;
 }
 
-/* Whose turn it is: of those that are paced, the one that has waited the longest; or NULL. */
+/* The paced registration that has waited longest, or NULL. */
 static const struct registration *next_paced(const struct sa_keeper *keeper, int64_t now)
 {
 	const struct registration *found = NULL;
@@ -528,10 +525,10 @@ static const struct registration *next_paced(const struct sa_keeper *keeper, int
 	return found;
 }
 
-/* Stopping: cancels the requests in flight, ends the registration at the SA, and frees it. */
+/* Stopping: cancels requests in flight, deregisters at the SA, then frees it. */
 static void advance_to_end(struct registration *registration)
 {
-	/* the port has changed meanwhile: it ends at the new SM, too */
+	/* the port changed meanwhile: deregister at the new SM, too */
 	bool ends_again =
 		registration->phase == REGISTRATION_ENDED && registration->renew_at != NEVER;
 	struct mad_failure failure;
@@ -551,7 +548,7 @@ static void advance_to_end(struct registration *registration)
 			return;
 	}
 	failure = registration->failure;
-	/* the SA had forgotten it before: the status tells that */
+	/* the SA had already forgotten it, says the status */
 	if (failure.error == -EIO && failure.status == NOT_REGISTERED)
 		failure.error = 0;
 	registration_end(registration, &failure);
@@ -598,7 +595,7 @@ static void take_joining(struct sa_keeper *keeper)
 	engine_leave(keeper->engine);
 }
 
-/* The time of the next event that no response announces. */
+/* Next event that no response announces. */
 static int64_t next_time(const struct sa_keeper *keeper)
 {
 	int64_t next = keeper->reading ? NEVER : keeper->poll_at;
@@ -634,14 +631,14 @@ static void keeper_due(struct engine_timer *timer)
 			start_check(keeper, now);
 	}
 	turn = next_paced(keeper, now);
-	/* a callback starts other registrations only in the list "joining" */
+	/* callbacks only start registrations on the "joining" list */
 	for (entry = keeper->registrations.next; entry != &keeper->registrations;
 	     entry = next) {
 		next = entry->next;
 		advance_registration(registration_of(entry), now, error, turn);
 	}
 	if (!list_is_empty(&keeper->registrations)) {
-		if (!error) /* otherwise the timer would be due at once */
+		if (!error) /* otherwise the timer would fire at once */
 			keeper_set_timer(keeper, next_time(keeper));
 		return;
 	}
@@ -650,7 +647,7 @@ static void keeper_due(struct engine_timer *timer)
 	keeper->check_at = 0;
 }
 
-/* The engine is being freed, and has already removed the timer. */
+/* The engine is being freed and has already dropped the timer. */
 static void keeper_ended(struct engine_timer *timer)
 {
 	struct sa_keeper *keeper = list_entry(timer, struct sa_keeper, timer);
@@ -720,5 +717,5 @@ void registration_stop(struct registration *registration)
 	registration->stopping = true;
 	if (engine->keeper)
 		engine_timer_set(engine, &engine->keeper->timer, 0);
-	engine_leave(engine); /* it may have been freed from here on */
+	engine_leave(engine); /* the engine may have been freed */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Memberships in multicast groups that last (IBA 15.2.5.17): registrations at the SA. */
+/* Persistent multicast memberships (IBA 15.2.5.17) as SA registrations. */
 
 #include "base/export.h"
 #include "base/report.h"
@@ -23,8 +23,8 @@ struct mad_membership {
 	void *arg;
 	uint64_t mask;
 	struct umad_sa_mcmember_record request;
-	struct umad_sa_mcmember_record granted; /* by the latest response */
-	struct umad_sa_mcmember_record told;    /* that the program knows */
+	struct umad_sa_mcmember_record granted; /* in the latest response */
+	struct umad_sa_mcmember_record told;    /* known to the program */
 	bool has_told;
 };
 
@@ -41,7 +41,7 @@ static const void *membership_fill(struct registration *registration, unsigned i
 	struct mad_membership *membership = membership_of(registration);
 
 	(void)index;
-	/* a membership ends under the GID with which it began */
+	/* a membership ends under the GID it began with */
 	if (registers)
 		keeper_gid(registration->keeper, membership->request.portgid);
 	rpc->method = registers ? IB_MAD_METHOD_SET : IB_MAD_METHOD_DELETE;
@@ -60,7 +60,7 @@ static int membership_take(struct registration *registration, unsigned index, co
 	(void)index;
 	if (size < RECORD_SIZE)
 		return -EBADMSG;
-	/* an SA that has chosen a group joins the port to this group from now on */
+	/* join the group an SA has chosen again from now on */
 	if (bytes_are_zero(ours->mgid, sizeof(ours->mgid)))
 		memcpy(membership->request.mgid, data, sizeof(ours->mgid));
 	if (memcmp(ours->mgid, data, sizeof(ours->mgid)) != 0)
@@ -70,8 +70,8 @@ static int membership_take(struct registration *registration, unsigned index, co
 }
 
 /*
- * A record has all JoinStates of the port in the group: those of the membership are among them.
- * An SA may show 0 instead to a program without the SM_Key (IBA 15.4.1.2).
+ * A record has all JoinStates of the port in the group, including the membership's. Without the
+ * SM_Key, an SA may show 0 (IBA 15.4.1.2).
  */
 static bool membership_is_record(struct registration *registration, unsigned index,
 				 const void *record)
@@ -136,7 +136,7 @@ static const struct registration_ops membership_ops = {
 
 /* --- calls ------------------------------------------------------------------------ */
 
-/* Stores the failure of a start, and returns the error. */
+/* Stores the failure and returns the error. */
 static int refuse_membership(int error)
 {
 	const struct mad_failure failure = {

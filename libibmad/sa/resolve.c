@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Addresses: of the subnet manager, of the local port, and of others by GUID, GID or text. */
+/* Addresses: of the SM, the local port, and others by GUID, GID or text. */
 
 #include "base/export.h"
 #include "base/report.h"
@@ -15,7 +15,7 @@ static int refuse_address(int error)
 	return -1;
 }
 
-/* Reads an attribute of the port that sends the requests. */
+/* Reads an attribute of the requesting port. */
 static int query_self(void *data, unsigned attrid, int timeout,
 		      const struct ibmad_port *srcport)
 {
@@ -55,7 +55,7 @@ EXPORT int ib_resolve_gid_via(ib_portid_t *portid, ibmad_gid_t gid, ib_portid_t 
 		sm_id = &found;
 	if (!sm_id->lid && ib_resolve_smlid_via(sm_id, timeout, srcport))
 		return -1;
-	/* the path from the GID to itself has its LID */
+	/* the path from a GID to itself has its LID */
 	portid->lid = ib_path_query_via(srcport, gid, gid, sm_id, path);
 	return portid->lid < 0 ? -1 : 0;
 }
@@ -119,10 +119,7 @@ static const char *skip_blanks(const char *text)
 	return text;
 }
 
-/*
- * Parses a number in the notation of C, which may follow blanks, and sets its end; 0 for any
- * other text.
- */
+/* Parses a C-style number after optional blanks, and sets its end; 0 if invalid. */
 static uint64_t parse_number(const char *text, char **end)
 {
 	uint64_t number;
@@ -163,14 +160,13 @@ EXPORT int ib_resolve_portid_str_via(ib_portid_t *portid, char *addr_str, enum M
 			break;
 		return ib_resolve_guid_via(portid, &number, sm_id, 0, srcport);
 	case IB_DEST_DRSLID:
-		/* a LID, and the directed route from there on, with ',', ';' or a blank between
-		 */
+		/* a LID, then a directed route from there, separated by ',', ';' or blank */
 		number = parse_number(addr_str, &end);
 		if (!IB_LID_VALID(number) ||
 		    (*end != ',' && *end != ';' && !isspace((unsigned char)*end)))
 			break;
 		portid->lid = (int)number;
-		/* the response returns to the LID where the route begins (IBA 14.2.2) */
+		/* responses return to the LID where the route begins (IBA 14.2.2) */
 		if (ib_resolve_self_via(&self, NULL, NULL, srcport))
 			return -1;
 		if (str2drpath(&portid->drpath, end + 1, self.lid, 0) < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The attributes of the SA: their sizes, and the codes in them (IBA 15.2.5). */
+/* SA attributes: sizes and codes (IBA 15.2.5). */
 
 #include "base/export.h"
 #include "sa/sa.h"
@@ -9,7 +9,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Records without the padding of a table. tests/machine/sa_layouts.h proves the layouts. */
+/* Unpadded sizes; checked by tests/machine/sa_layouts.h. */
 static const uint8_t record_sizes[IB_SA_ATTR_LAST] = {
 	[IB_SA_ATTR_NODERECORD] = offsetof(struct mad_sa_node_record, pad),
 	[IB_SA_ATTR_PORTINFORECORD] = offsetof(struct mad_sa_port_info_record, pad),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The queries of rdma-core, and those for paths, multicast groups and services (IBA 15.2.5.14
- * to 15.2.5.17).
+ * rdma-core's queries, and those for paths, multicast groups and services (IBA 15.2.5.14 to
+ * 15.2.5.17).
  */
 
 #include "base/export.h"
@@ -91,11 +91,11 @@ EXPORT int ib_node_query_via(const struct ibmad_port *srcport, uint64_t guid,
 
 /* --- paths, groups and services --------------------------------------------------- */
 
-/* The maximum of NumbPath. */
+/* NumbPath's maximum. */
 #define ALL_PATHS    127
 #define DEFAULT_PKEY 0xffff
-#define NO_END       UINT32_MAX /* of a lease */
-/* The components of the data: 16, 8, 4 and 2. */
+#define NO_END       UINT32_MAX /* lease without end */
+/* Data components: 16, 8, 4 and 2. */
 #define SERVICE_DATA (((UINT64_C(1) << 30) - 1) * MAD_SA_SERVICE_DATA8(0))
 
 static bool is_change(int method)
@@ -158,7 +158,7 @@ EXPORT void mad_sa_service_query(struct mad_sa_query *query, int method,
 		mask |= MAD_SA_SERVICE_GID;
 	if (method != IB_MAD_METHOD_DELETE && service->lease)
 		mask |= MAD_SA_SERVICE_LEASE;
-	if (method == IB_MAD_METHOD_SET) /* zeros are data, too */
+	if (method == IB_MAD_METHOD_SET) /* zeros count as data, too */
 		mask |= SERVICE_DATA;
 	query->method = method;
 	query->attribute = IB_SA_ATTR_SERVICERECORD;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Requests to the SA (IBA 15.2, 15.4) on an engine, and the call that waits for one.
+ * SA requests (IBA 15.2, 15.4) on an engine, and the blocking call.
  *
- * The SA has the address of the SM, which is in the PortInfo of the local port. It is known for
- * a second; then the PortInfo is read again, because another SM may have become the master. All
- * requests of an engine that wait for it share one reading, which does not leave the port. A
- * request with the GID of the port in its record also waits for the NodeInfo, which is read
- * first.
+ * The SA's address is the SM's, from the local PortInfo. It is cached for a second, as another
+ * SM may take over. All waiting requests of an engine share one reading, which never leaves the
+ * port. Requests whose record needs the port's GID also wait for the NodeInfo, read first.
  */
 
 #include "base/export.h"
@@ -21,32 +19,31 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* ERR_NO_RECORDS (IBA 15.2.3) in the status field. */
+/* Shifted into the status field (IBA 15.2.3). */
 #define SA_NO_RECORDS (UMAD_SA_STATUS_NO_RECORDS << 8)
-/* The maximum number of times that a request is sent to a new address of the SA. */
+/* How often a request may follow the SA to a new address. */
 #define MOVES_MOST    3
 #define TRUSTED_US    1000000
 
-/* What a request waits for. */
 enum sa_phase {
-	NEEDS_GUID, /* the NodeInfo: its record has the GID of the port */
-	NEEDS_PORT, /* the PortInfo: the address of the SA, and the prefix of the GID */
+	NEEDS_GUID, /* NodeInfo: the record needs the port's GID */
+	NEEDS_PORT, /* PortInfo: SA address and GID prefix */
 	IN_FLIGHT,  /* the response */
-	MOVING,     /* the end of its cancelled request, to be sent to the SA's new address */
+	MOVING,     /* until its cancelled request completes; then to the SA's new address */
 };
 
 struct sa_client {
-	struct list in_flight; /* requests in flight, also those that are moving */
-	struct list waiting;   /* requests that need the local port, the oldest one first */
-	uint64_t reading;      /* the ID of the SMP to the local port; 0: none is in flight */
+	struct list in_flight; /* including those that are moving */
+	struct list waiting;   /* need the local port, oldest first */
+	uint64_t reading;      /* the SMP to the local port; 0: none */
 };
 
 struct sa_request {
 	struct engine_operation operation;
-	struct list all; /* in a list of the client, or alone */
+	struct list all; /* in one of the client's lists, or alone */
 	struct mad_async *engine;
 	enum sa_phase phase;
-	uint64_t id; /* of the request of the engine, in flight */
+	uint64_t id; /* of the engine's request in flight */
 	mad_sa_fn *done;
 	void *arg;
 	ib_rpc_t rpc;
@@ -54,9 +51,9 @@ struct sa_request {
 	bool sa_is_given; /* by the caller */
 	unsigned moves_left;
 	struct mad_reply failure; /* of the latest transmission, without its response; or 0 */
-	size_t least;             /* bytes of a record in the response */
-	uint8_t *gid; /* in the record, to be filled with that of the port; NULL: it is not */
-	size_t size;  /* of the record */
+	size_t least;             /* minimum size of a response record */
+	uint8_t *gid;             /* in the record, to be filled with the port's; NULL: none */
+	size_t size;              /* of the record */
 	uint8_t record[];
 };
 
@@ -67,13 +64,13 @@ static int method_of(const struct mad_sa_query *query)
 	return query->method ? query->method : IB_MAD_METHOD_GET_TABLE;
 }
 
-/* Whether the query, which may be NULL, can be sent. */
+/* Whether the query (may be NULL) can be sent. */
 static bool is_valid(const struct mad_sa_query *query)
 {
 	if (!query)
 		return false;
 	switch (method_of(query)) {
-	case IB_MAD_METHOD_GETMULTI: /* RMPP can carry it */
+	case IB_MAD_METHOD_GETMULTI: /* only RMPP can carry it */
 		break;
 	case IB_MAD_METHOD_GET:
 	case IB_MAD_METHOD_SET:
@@ -90,7 +87,7 @@ static bool is_valid(const struct mad_sa_query *query)
 	       (!query->sa || (query->sa->lid > 0 && query->sa->lid <= UINT16_MAX));
 }
 
-/* The GID in the record that stands for that of the port, because it is 0; NULL: none. */
+/* The record's GID that is 0, to be replaced by the port's; NULL: none. */
 static uint8_t *own_gid(const struct mad_sa_query *query, uint8_t *record)
 {
 	static const uint8_t zero[16];
@@ -114,12 +111,11 @@ static uint8_t *own_gid(const struct mad_sa_query *query, uint8_t *record)
 	return record + at;
 }
 
-/* The minimum length of a record in the response. */
 static size_t least_size(const struct mad_sa_query *query)
 {
 	size_t least = sa_record_size(query->attribute);
 
-	/* the response to a MultiPathRecord has PathRecords */
+	/* MultiPathRecord returns PathRecords */
 	if (query->method == IB_MAD_METHOD_GETMULTI)
 		return sizeof(struct mad_sa_path_record);
 	if (method_of(query) == IB_MAD_METHOD_GET_TABLE && query->record_size > least)
@@ -127,7 +123,7 @@ static size_t least_size(const struct mad_sa_query *query)
 	return least;
 }
 
-/* Stores the failure of a call that has sent no request. Returns the error. */
+/* Stores the failure of a call that sent nothing; returns the error. */
 static int refuse_query(const struct mad_sa_query *query, int error)
 {
 	struct mad_failure failure = {.error = error, .mgmt_class = IB_SA_CLASS};
@@ -142,15 +138,15 @@ static int refuse_query(const struct mad_sa_query *query, int error)
 
 /* --- the address of the SA --------------------------------------------------------- */
 
-/* Whether it was read within the last second; the lock is held. */
+/* Whether it was read within the last second. Hold the lock. */
 static bool address_is_known(const struct ibmad_port *port)
 {
 	return port->sa.lid && clock_us() - port->sa_read_at <= TRUSTED_US;
 }
 
 /*
- * Whether the SA may have another address, because the request had no response, or the response
- * of a kernel without an agent for the class.
+ * Whether the SA may have moved: no response, or a kernel's response without an agent for the
+ * class.
  */
 static bool is_doubtful(const struct mad_reply *reply)
 {
@@ -162,7 +158,7 @@ static bool is_doubtful(const struct mad_reply *reply)
 
 /* --- completion; the lock is not held ---------------------------------------------- */
 
-/* The request is in no list. The reply is that to the SMP if reading the port has failed. */
+/* The request must be in no list. If reading the port failed, reply is the SMP's. */
 static void complete_request(struct sa_request *request, const struct mad_reply *reply,
 			     bool of_port)
 {
@@ -172,7 +168,7 @@ static void complete_request(struct sa_request *request, const struct mad_reply 
 			 request->rpc.method == IB_MAD_METHOD_GETMULTI;
 	bool is_empty = for_table && reply->error == -EIO && reply->status == SA_NO_RECORDS;
 
-	/* from now on it cannot be cancelled */
+	/* not cancellable from here on */
 	if (engine_operation_end(request->engine, &request->operation)) {
 		told = (struct mad_reply){.error = -ECANCELED,
 					  .transmissions = reply->transmissions};
@@ -199,7 +195,7 @@ static void request_came(struct mad_async *engine, const struct mad_reply *reply
 static void node_info_came(struct mad_async *engine, const struct mad_reply *reply, void *arg);
 static void port_info_came(struct mad_async *engine, const struct mad_reply *reply, void *arg);
 
-/* Once this has succeeded, another thread may have freed the request. */
+/* On success, another thread may have freed the request. */
 static int send_request_unlocking(struct sa_request *request)
 {
 	struct mad_async *engine = request->engine;
@@ -215,7 +211,7 @@ static int send_request_unlocking(struct sa_request *request)
 	return ret;
 }
 
-/* Reads what the oldest request needs that waits. No SMP is in flight. */
+/* Reads what the oldest waiting request needs. No SMP must be in flight. */
 static int read_port_unlocking(struct mad_async *engine)
 {
 	struct sa_client *client = engine->sa;
@@ -229,7 +225,7 @@ static int read_port_unlocking(struct mad_async *engine)
 		guid ? node_info_came : port_info_came, NULL, &client->reading);
 }
 
-/* The same as for send_request_unlocking(). */
+/* As send_request_unlocking(): may free the request. */
 static int wait_for_port_unlocking(struct sa_request *request)
 {
 	struct sa_client *client = request->engine->sa;
@@ -244,7 +240,7 @@ static int wait_for_port_unlocking(struct sa_request *request)
 	return ret;
 }
 
-/* Sends a request, or makes it wait for the local port. */
+/* Sends the request, or makes it wait for the local port. */
 static int start_request_unlocking(struct sa_request *request)
 {
 	const struct ibmad_port *port = request->engine->port;
@@ -259,8 +255,8 @@ static int start_request_unlocking(struct sa_request *request)
 /* --- responses of the SA ------------------------------------------------------------ */
 
 /*
- * After a failure that makes the address doubtful, a request waits for the present address. One
- * that is moving is sent to the new address.
+ * After a doubtful failure, a request waits for the current address. A moving one is sent to
+ * the new address.
  */
 static void request_came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
@@ -295,21 +291,21 @@ static void request_came(struct mad_async *engine, const struct mad_reply *reply
 
 /* --- the local port ----------------------------------------------------------------- */
 
-/* The PortInfo, as far as requests need it. */
+/* The parts of PortInfo that requests need. */
 struct local_port {
-	int error; /* of the reading, or 0 */
-	int no_sa; /* 0, or the error for requests that need the address of the SA */
+	int error; /* 0 or the reading's error */
+	int no_sa; /* 0 or the error for requests that need the SA's address */
 	uint64_t gid_prefix;
 };
 
-/* Returns 0, or the error of the completion. The request is in no list. */
+/* Returns 0 or the completion's error. The request must be in no list. */
 static int continue_unlocking(struct sa_request *request, const struct local_port *port)
 {
 	const ib_portid_t *sa = &request->engine->port->sa;
 
 	if (request->operation.cancelled)
 		return -ECANCELED;
-	/* the reading was cancelled with other requests, or began before this one needed it */
+	/* the reading was cancelled with others, or began before this request needed it */
 	if (port->error == -ECANCELED || (!port->error && request->phase == NEEDS_GUID))
 		return wait_for_port_unlocking(request);
 	if (port->error)
@@ -327,7 +323,7 @@ static int continue_unlocking(struct sa_request *request, const struct local_por
 	return send_request_unlocking(request);
 }
 
-/* Continues all requests that wait. reply: that to the SMP. */
+/* reply: of the SMP. */
 static void continue_all(struct mad_async *engine, const struct mad_reply *reply,
 			 const struct local_port *port)
 {
@@ -350,7 +346,7 @@ static void continue_all(struct mad_async *engine, const struct mad_reply *reply
 		engine_leave(engine);
 		if (last.error == -EIO)
 			last.status = reply->status;
-		/* a request that was sent has its own failure, not that of the PortInfo */
+		/* a request already sent reports its own failure, not PortInfo's */
 		if (request->failure.error)
 			complete_request(request, &request->failure, false);
 		else
@@ -408,7 +404,7 @@ static void port_info_came(struct mad_async *engine, const struct mad_reply *rep
 		engine_enter_again(engine);
 		engine->port->sa = sa;
 		engine->port->sa_read_at = clock_us();
-		/* cancels requests to the previous address before they time out */
+		/* cancel requests to the old address before they time out */
 		list_for_each (entry, &engine->sa->in_flight) {
 			struct sa_request *request = list_entry(entry, struct sa_request, all);
 
@@ -423,7 +419,7 @@ static void port_info_came(struct mad_async *engine, const struct mad_reply *rep
 
 /* --- calls -------------------------------------------------------------------------- */
 
-/* request_came() completes a request in flight. The last one that waits ends the reading. */
+/* A request in flight is completed by request_came(). The last waiting one ends the reading. */
 static void cancel_request(struct engine_operation *operation)
 {
 	struct sa_request *request = list_entry(operation, struct sa_request, operation);
@@ -480,7 +476,7 @@ static struct sa_request *make_request(struct mad_async *engine,
 	return request;
 }
 
-/* The first request makes the client of the engine. */
+/* The first request creates the engine's client. */
 static int submit_unlocking(struct sa_request *request, uint64_t *id)
 {
 	struct mad_async *engine = request->engine;
@@ -507,7 +503,7 @@ static int submit_unlocking(struct sa_request *request, uint64_t *id)
 	return ret;
 }
 
-/* The query is valid. */
+/* The query must be valid. */
 static int submit_query(struct mad_async *engine, const struct mad_sa_query *query,
 			mad_sa_fn *done, void *arg, uint64_t *id)
 {
@@ -519,7 +515,7 @@ static int submit_query(struct mad_async *engine, const struct mad_sa_query *que
 		return refuse_query(query, ret);
 	request = make_request(engine, query, done, arg);
 	ret = request ? submit_unlocking(request, id) : -ENOMEM;
-	if (ret) { /* reported before the thread may be cancelled again */
+	if (ret) { /* report before the thread can be cancelled again */
 		port_unlock(engine->port);
 		free(request);
 		report_not_made("mad_sa_submit", -ret);
@@ -537,7 +533,7 @@ EXPORT int mad_sa_submit(struct mad_async *async, const struct mad_sa_query *que
 	return submit_query(async, query, done, arg, id);
 }
 
-/* A request that a thread waits for, on an engine of its own. */
+/* A request a thread waits for, on its own engine. */
 struct blocking_query {
 	struct limits limits;
 	struct mad_sa_table *table;
@@ -566,7 +562,7 @@ static void blocking_done(struct mad_async *engine, const struct mad_sa_response
 	}
 }
 
-/* A thread that is cancelled meanwhile would leave the engine behind. */
+/* Not cancellable: that would leak the engine. */
 static int run_query(struct ibmad_port *port, const struct mad_sa_query *query,
 		     struct blocking_query *blocking)
 {
@@ -577,7 +573,7 @@ static int run_query(struct ibmad_port *port, const struct mad_sa_query *query,
 		return refuse_query(query, -errno);
 	error = submit_query(engine, query, blocking_done, blocking, NULL);
 	if (!error) {
-		/* no other thread processes the engine: the request is not called back yet */
+		/* nobody else processes this engine, so nothing is called back yet */
 		engine_enter_again(engine);
 		limits_begin(&blocking->limits, engine, query->time_limit_ms, query->cancel,
 			     options_m_key(port));
@@ -604,7 +600,7 @@ EXPORT int mad_sa_request(struct ibmad_port *port, const struct mad_sa_query *qu
 	call_end();
 	if (error)
 		return error;
-	/* a success leaves the last failure as it is */
+	/* success leaves the last failure unchanged */
 	failure_store(blocking.failure.error ? &blocking.failure : &before);
 	if (table)
 		*table = blocking.table;

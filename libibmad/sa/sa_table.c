@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tables of the SA (IBA 15.2). */
+/* SA tables (IBA 15.2). */
 
 #include "sa/sa.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the header (IBA 13.6.2.1, 15.2.1.1). */
+/* Offset in the header (IBA 13.6.2.1, 15.2.1.1). */
 #define ATTRIBUTE_OFFSET_OFFS 44
 #define ATTRIBUTE_OFFSET_UNIT 8
 
@@ -21,26 +21,26 @@ struct sa_table {
 	_Alignas(ATTRIBUTE_OFFSET_UNIT) uint8_t records[];
 };
 
-/* Finds the records of a response, whose data have this size. */
+/* Finds the records in a response with this much data. */
 static int find_records(const uint8_t *mad, size_t size, size_t least,
 			struct mad_sa_table *found)
 {
 	size_t record_size, rest;
 
-	/* without RMPP, the end of the data is not known */
+	/* without RMPP, the end of the data is unknown */
 	if (mad[RMPP_TYPE_OFFS] != IB_RMPP_TYPE_DATA ||
 	    !(mad[RMPP_FLAGS_OFFS] & IB_RMPP_FLAG_ACTIVE))
 		return -EBADMSG;
 	if (!size)
-		return 0; /* the AttributeOffset has no meaning then */
+		return 0; /* AttributeOffset is meaningless then */
 	record_size = (size_t)get16(mad, ATTRIBUTE_OFFSET_OFFS) * ATTRIBUTE_OFFSET_UNIT;
 	if (!record_size || record_size < least)
 		return -EPROTO;
 	found->record_size = record_size;
 	found->count = size / record_size;
 	/*
-	 * Behind the last whole record there is padding, or a record without its padding. Any
-	 * other bytes are a record that was cut.
+	 * After the last whole record: padding, or an unpadded record. Anything else is a cut
+	 * record.
 	 */
 	rest = size % record_size;
 	if (bytes_are_zero(mad + IB_SA_DATA_OFFS + size - rest, rest))
@@ -72,7 +72,7 @@ int sa_table_make(const struct mad_reply *reply, bool for_table, size_t least,
 	}
 	if (error)
 		return error;
-	/* with zeros for the padding of the last record */
+	/* zero-filled where the last record lacks padding */
 	made = calloc(1, sizeof(*made) + found.count * found.record_size);
 	if (!made)
 		return -ENOMEM;
