@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The table of the counters by number, which programs can read. */
+/* The public table of counters by number. */
 
 #include "counters/counter_table.h"
 
@@ -13,19 +13,19 @@
 #include <math.h>
 #include <stddef.h>
 
-/* The place of IB_PC_QP1_DROP_F: rdma-core gives this field the place of VL15Dropped. */
+/* rdma-core gives IB_PC_QP1_DROP_F VL15Dropped's offset. */
 #define QP1_DROPPED_OFFS 20
 #define LANES            12
 
 struct row {
 	struct mad_counter_info info;
 	uint16_t offset; /* of the member */
-	uint8_t source;  /* the attribute; if there are two, that of "field" */
-	/* the bits of the fields below in CounterSelect */
+	uint8_t source;  /* attribute; if there are two, that of "field" */
+	/* CounterSelect bits of the fields below */
 	uint8_t select, extended_select, rsfec_select;
-	enum MAD_FIELDS field;    /* or one of each lane; IB_NO_FIELD: none */
+	enum MAD_FIELDS field;    /* or one per lane; IB_NO_FIELD: none */
 	enum MAD_FIELDS extended; /* in PortCountersExtended */
-	enum MAD_FIELDS rsfec;    /* of the port, while Reed-Solomon FEC is active */
+	enum MAD_FIELDS rsfec;    /* the port's, while Reed-Solomon FEC is active */
 };
 
 #define ROW(number, member, source_number, attribute_name, unit_name, iba_field, width, \
@@ -42,7 +42,7 @@ struct row {
 				  .offset = offsetof(struct mad_counters, member),      \
 				  .source = source_number,                              \
 				  __VA_ARGS__}
-/* In PortCounters and PortCountersExtended, whose fields have the same name. */
+/* In PortCounters and, under the same name, PortCountersExtended. */
 #define BOTH(number, member, unit, iba, bits, factor, name, bit, extended_bit, text)      \
 	ROW(number, member, SOURCE_BASIC, "PortCounters", unit, iba, bits, 1, 64, factor, \
 	    text, .field = IB_PC_##name, .select = bit, .extended = IB_PC_EXT_##name,     \
@@ -184,7 +184,7 @@ static_assert(MAD_COUNTERS_ALL ==
 uint64_t counter_source_offers(enum counter_source source, uint32_t capability_mask,
 			       uint32_t capability_mask2)
 {
-	/* those that have a capability bit of their own, for both attributes */
+	/* those with their own capability bit, in either attribute */
 	uint64_t errors_and_wait = MAD_COUNTERS_ERRORS & ~QP1_DROPPED, counters = 0;
 
 	if (capability_mask & MAD_PMA_XMIT_WAIT)
@@ -207,8 +207,7 @@ uint64_t counter_source_offers(enum counter_source source, uint32_t capability_m
 	case SOURCE_XMIT_DETAILS:
 		return MAD_COUNTERS_XMIT_DISCARD_DETAILS;
 	default:
-		/* no capability tells of the attribute: a node without it refuses the request
-		 */
+		/* no capability bit for the attribute itself: nodes without it refuse it */
 		if (capability_mask & MAD_PMA_RSFEC_COUNTERS)
 			return MAD_COUNTERS_EXTENDED_SPEEDS;
 		return MAD_COUNTERS_EXTENDED_SPEEDS &
@@ -257,7 +256,7 @@ uint64_t *counter_in(struct mad_counters *counters, unsigned counter)
 	return (uint64_t *)(void *)((uint8_t *)counters + rows[counter].offset);
 }
 
-/* These fields are reserved, and 0, while another FEC is active. */
+/* These are reserved (0) while another FEC is active. */
 static bool has_rsfec(const uint8_t *data)
 {
 	return mad_read_field(data, 0, IB_PESC_PORT_FEC_CORR_BLOCK_CTR_F) ||
@@ -289,7 +288,7 @@ void counter_source_read(enum counter_source source, const uint8_t *data, uint64
 			if (value == maximum)
 				reading->at_maximum |= MAD_COUNTER_BIT(i);
 		}
-		/* no link can have sent as many, nor reached the maximum of 64 bits */
+		/* impossible for a link, and at the 64-bit maximum */
 		if (*sum == UINT64_MAX || *sum > UINT64_MAX / row->info.multiplier) {
 			reading->odd |= MAD_COUNTERS_ODD_VALUE;
 			reading->odd_values |= MAD_COUNTER_BIT(i);
@@ -350,7 +349,7 @@ EXPORT uint64_t mad_counters_value(const struct mad_counters *counters, unsigned
 
 /* --- lanes, VLs and the tick of PortXmitWait --------------------------------------- */
 
-#define DATA_UNIT 4 /* bytes of PortVLOpData */
+#define DATA_UNIT 4 /* bytes per unit of PortVLOpData */
 
 static uint32_t read_nth(const uint8_t *data, enum MAD_FIELDS first, unsigned number)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Reads the counters of a port, by blocking calls and on an engine, and resets them. */
+/* Reads and resets a port's counters: blocking calls and on an engine. */
 
 #include "base/export.h"
 #include "base/report.h"
@@ -13,8 +13,8 @@
 /* --- blocking ------------------------------------------------------------------- */
 
 /*
- * Sends the requests of a reading one after the other. If it succeeds, it restores the failure
- * before it, because requests that a node refused have changed it.
+ * Sends a reading's requests one by one. On success, restores the previous failure, which
+ * refused requests have overwritten.
  */
 static int run_reading(struct ibmad_port *port, const ib_portid_t *dport,
 		       struct reading *reading)
@@ -83,29 +83,28 @@ EXPORT int mad_counters_reset(struct ibmad_port *port, const ib_portid_t *dport,
 
 /* --- on an engine --------------------------------------------------------------- */
 
-/* A reading on an engine. Once begun, it belongs to the thread that processes the engine. */
+/* Once begun, belongs to the processing thread. */
 struct engine_reading {
 	struct engine_operation operation;
 	struct mad_async *engine;
 	ib_portid_t dport;
 	mad_counters_fn *callback;
 	void *arg;
-	enum counter_source source; /* of its request in flight */
-	uint64_t id;                /* of this request */
-	struct inquiry *inquiry;    /* whose response it waits for; or NULL */
-	struct list waiting;        /* in the inquiry's */
+	enum counter_source source; /* of the request in flight */
+	uint64_t id;
+	struct inquiry *inquiry; /* waits for its response; or NULL */
+	struct list waiting;     /* in the inquiry's */
 	struct reading reading;
 };
 
 /*
- * A request for ClassPortInfo, whose response is for all readings of an engine that use a node.
- * It belongs to the thread that processes the engine. If another engine asks for the node's,
- * the readings of this one have an inquiry each.
+ * A ClassPortInfo request shared by an engine's readings of a node. Belongs to the processing
+ * thread. If another engine already asks for the node, each reading has its own.
  */
 struct inquiry {
 	struct mad_async *engine;
 	struct mad_counters_node *node; /* while a reading waits */
-	struct list waiting;            /* the readings; empty: the request is cancelled */
+	struct list waiting;            /* readings; empty: cancelled */
 	uint64_t id;                    /* of the request */
 };
 
@@ -159,7 +158,7 @@ static int send_request(struct engine_reading *pending, mad_async_fn *callback, 
 	return error;
 }
 
-/* Further readings do not wait for its response. */
+/* No more readings may wait for it. */
 static void end_inquiry(const struct inquiry *inquiry)
 {
 	struct mad_counters_node *node = inquiry->node;
@@ -182,14 +181,14 @@ static void class_port_info_came(struct mad_async *engine, const struct mad_repl
 			list_entry(entry, struct engine_reading, waiting);
 
 		pending->inquiry = NULL;
-		/* after MAD_ASYNC_ALL, readings that have begun since ask again */
+		/* after MAD_ASYNC_ALL, readings begun since then ask again */
 		proceed_reading(pending,
 				reply->error == -ECANCELED ? 0 : take_reply(pending, reply));
 	}
 	free(inquiry);
 }
 
-/* Requests ClassPortInfo, unless another reading of the engine has: waits for the response. */
+/* Requests ClassPortInfo, or joins a request of the engine's already in flight. */
 static int inquire(struct engine_reading *pending)
 {
 	struct mad_counters_node *node = pending->reading.options.node;
@@ -217,7 +216,6 @@ static int inquire(struct engine_reading *pending)
 	return 0;
 }
 
-/* Requests the next attribute, or ends the reading. */
 static void proceed_reading(struct engine_reading *pending, int error)
 {
 	if (engine_operation_is_cancelled(pending->engine, &pending->operation))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The counters of the ports of a fabric: the nodes that the object knows, over several fabrics,
- * and the records of their ports. fabric_reading.c reads them.
+ * Counters of a fabric's ports: the nodes known across several fabrics, and their ports'
+ * records. fabric_reading.c reads them.
  */
 
 #include "counters/fabric_counters.h"
@@ -91,7 +91,7 @@ static int compare_guids(const void *one, const void *other)
 	return (a->guid > b->guid) - (a->guid < b->guid);
 }
 
-/* Where the object has the node; NULL: it does not know it. */
+/* Returns NULL for unknown nodes. */
 static struct counted_node **find_node(const struct fabric_counters *counters, uint64_t guid)
 {
 	const struct node_place wanted = {.guid = guid}, *found = NULL;
@@ -103,9 +103,8 @@ static struct counted_node **find_node(const struct fabric_counters *counters, u
 }
 
 /*
- * Makes room for the nodes of a fabric and their ports, and adds the nodes that are new after
- * the others. False
- * without memory: then the object only has more room.
+ * Reserves memory for a fabric's nodes and ports, and appends new nodes. On OOM, returns false
+ * with only the capacity changed.
  */
 static bool add_nodes(struct fabric_counters *counters, const struct mad_fabric *fabric)
 {
@@ -128,7 +127,7 @@ static bool add_nodes(struct fabric_counters *counters, const struct mad_fabric 
 		unsigned ports = in_fabric->port_count + 1U;
 		unsigned ports_before = former ? (*former)->port_count + 1U : 0;
 
-		/* another node of the fabric may have the same GUID */
+		/* another node of the fabric may share the GUID */
 		if (ports <= ports_before ||
 		    mad_fabric_find_guid(fabric, in_fabric->guid) != in_fabric)
 			continue;
@@ -178,11 +177,11 @@ EXPORT int mad_fabric_counters_set_fabric(struct mad_fabric_counters *shown,
 		bool was_there = node->in_fabric;
 
 		node->in_fabric = mad_fabric_find_guid(fabric, node->guid);
-		/* its firmware may be another one since */
+		/* its firmware may have changed */
 		node->known = false;
 		if (node->in_fabric && !was_there)
 			node->is_forgotten = false;
-		/* the time of an absence begins with the fabric that does not have the node */
+		/* absence starts with the fabric that lacks the node */
 		if (node->in_fabric || was_there)
 			node->seen_us = now;
 		if (!is_to_be_kept(counters, node, now)) {
@@ -212,7 +211,7 @@ EXPORT int mad_fabric_counters_forget(struct mad_fabric_counters *shown, uint64_
 	node = *found;
 	free_records(node);
 	node->known = false;
-	/* removing it from the arrays would cost as much as all nodes */
+	/* removing it from the arrays would be O(nodes) */
 	node->is_forgotten = !node->in_fabric;
 	return 0;
 }
@@ -220,16 +219,15 @@ EXPORT int mad_fabric_counters_forget(struct mad_fabric_counters *shown, uint64_
 /* --- records ---------------------------------------------------------------------- */
 
 /*
- * A tracker and its latest reading take 3.7 kB, most of it zeros. A record has only the words
- * that differ from what is expected: 0, or in a history the same word of the counter before. A
- * word that differs is stored as two numbers: how many words before it are as expected, and the
- * difference. The last word is always stored. A number has seven bits in a byte, the lowest
- * first; all bytes but its last one have the eighth bit.
+ * A tracker and its latest reading take 3.7 kB, mostly zeros. A record keeps only words that
+ * differ from the expected value: 0, or in a history the previous counter's word. Each is
+ * stored as two numbers: expected words before it, and the difference. The last word is always
+ * stored. Numbers use 7 bits per byte, lowest first; bit 8 marks all but the last byte.
  */
 #define WORDS         (sizeof(union tracked_port) / sizeof(uint64_t))
 #define FIRST_HISTORY (offsetof(union tracked_port, tracker.counters) / sizeof(uint64_t))
 #define HISTORY_WORDS (sizeof(struct history) / sizeof(uint64_t))
-/* two numbers for each word: one below 2^14, and one of 64 bits */
+/* two numbers per word: one below 2^14, one of 64 bits */
 #define PACKED_MAX    (WORDS * (2 + 10))
 static_assert(WORDS * sizeof(uint64_t) == sizeof(struct mad_counters) +
 						  sizeof(struct mad_counters_tracker) &&
@@ -260,7 +258,9 @@ static uint64_t get_number(const uint8_t **at)
 	}
 }
 
-/* Numbers that are mostly the same become their difference (sign -1), or the reverse (1). */
+/*
+ * Replaces numbers that are mostly equal by their difference (sign -1), or restores them (1).
+ */
 static void relate_numbers(union tracked_port *port, uint64_t sign)
 {
 	struct mad_counters_tracker *tracker = &port->tracker;
@@ -278,7 +278,7 @@ static void relate_numbers(union tracked_port *port, uint64_t sign)
 	}
 }
 
-/* Returns the size. Changes the port. */
+/* Returns the size. Modifies the port. */
 static size_t pack_port(union tracked_port *port, uint8_t bytes[PACKED_MAX])
 {
 	uint8_t *at = bytes;
@@ -293,7 +293,7 @@ static size_t pack_port(union tracked_port *port, uint8_t bytes[PACKED_MAX])
 			continue;
 		}
 		at = put_number(at, as_expected);
-		/* the sign becomes the lowest bit */
+		/* the sign goes into the lowest bit */
 		at = put_number(at, difference << 1 ^ (difference >> 63 ? UINT64_MAX : 0));
 		as_expected = 0;
 	}
@@ -359,14 +359,13 @@ int record_store(struct fabric_counters *counters, struct counted_node *node, un
 
 /* --- results ---------------------------------------------------------------------- */
 
-/* Whether the object has a port. */
 static bool has_port(const struct counted_node *node, unsigned number)
 {
 	return node->records[number] ||
 	       (node->in_fabric && mad_fabric_get_port(node->in_fabric, number));
 }
 
-/* Makes the port the result. */
+/* Makes the port the current result. */
 static const struct mad_fabric_counters_port *show_port(struct fabric_counters *counters,
 							const struct counted_node *node,
 							unsigned number)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The state of a struct fabric_counters, and the functions of its parts. */
+/* State and internal functions of struct fabric_counters. */
 #ifndef LIBIBMAD_FABRIC_COUNTERS_H
 #define LIBIBMAD_FABRIC_COUNTERS_H
 
@@ -9,18 +9,18 @@
 
 #include <infiniband/mad_fabric_counters.h>
 
-/* The readings of a port. */
+/* A port's readings. */
 struct port_record {
 	uint64_t time_us; /* of the latest reading */
-	uint32_t reading; /* its number */
+	uint32_t reading; /* number of the latest reading */
 	int16_t error;
 	uint16_t status;
 	uint16_t events;
-	bool has_counters; /* "packed" is in use */
-	uint8_t packed[];  /* a union tracked_port */
+	bool has_counters; /* "packed" is used */
+	uint8_t packed[];  /* union tracked_port */
 };
 
-/* The latest reading of a port and its tracker, for a reader, and to be packed. */
+/* A port's latest reading and tracker, unpacked. */
 union tracked_port {
 	struct {
 		struct mad_counters latest;
@@ -32,16 +32,15 @@ union tracked_port {
 
 struct counted_node {
 	uint64_t guid;
-	const struct mad_fabric_node *in_fabric; /* NULL: the latest fabric does not have it */
-	uint64_t seen_us; /* when the object was last told of a fabric with the node */
-	struct abilities abilities; /* from ClassPortInfo, if it is known */
+	const struct mad_fabric_node *in_fabric; /* NULL: not in the latest fabric */
+	uint64_t seen_us;           /* last update with a fabric that has the node */
+	struct abilities abilities; /* from ClassPortInfo, if known */
 	bool known;
-	bool is_forgotten;             /* by a call: the next update drops it */
-	uint8_t port_count;            /* the highest number of a port */
+	bool is_forgotten;             /* by a call; dropped by the next update */
+	uint8_t port_count;            /* highest port number */
 	struct port_record *records[]; /* by port number; NULL: none */
 };
 
-/* Where fabric_counters:nodes has a node. */
 struct node_place {
 	uint64_t guid;
 	size_t place;
@@ -50,18 +49,18 @@ struct node_place {
 struct fabric_reading;
 
 struct fabric_counters {
-	struct mad_fabric_counters shown; /* first; its "latest" is the summary */
+	struct mad_fabric_counters shown; /* must be first; its "latest" is the summary */
 	struct mad_fabric_counters_settings settings;
-	struct counted_node **nodes; /* in the order of the results */
+	struct counted_node **nodes; /* in result order */
 	struct node_place *by_guid;  /* sorted */
 	size_t node_count;
-	struct fabric_reading *reading; /* not complete; or NULL */
-	struct mad_async *engine;       /* of the reading */
+	struct fabric_reading *reading; /* in progress; or NULL */
+	struct mad_async *engine;       /* the reading's */
 	uint64_t id;                    /* for mad_async_cancel() */
-	uint32_t readings;              /* the number of the latest reading */
-	bool is_freed;                  /* when the reading is complete */
+	uint32_t readings;              /* number of the latest reading */
+	bool is_freed;                  /* free when the reading is complete */
 	struct mad_fabric_counters_summary summary;
-	/* the latest result, and its place */
+	/* current result and its position */
 	size_t node;
 	unsigned number;
 	struct mad_fabric_counters_port port;
@@ -73,11 +72,10 @@ static inline struct fabric_counters *fabric_counters_of(struct mad_fabric_count
 	return (struct fabric_counters *)(void *)shown;
 }
 
-/* Stores the result of a port. counters may be NULL. 0 or -ENOMEM. */
+/* Stores a port's result. counters may be NULL. Returns 0 or -ENOMEM. */
 int record_store(struct fabric_counters *counters, struct counted_node *node, unsigned number,
 		 int error, const struct mad_counters *reading);
 
-/* Frees the object. */
 void fabric_counters_destroy(struct fabric_counters *counters);
 
 #endif

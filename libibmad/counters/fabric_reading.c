@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A reading of the ports of a fabric on an engine. A struct walk reads the ports of a node one
- * after the other, then those of the next node that no walk has. So the queue of the engine has
- * one request of each walk. The reading is complete when the last walk has ended.
+ * Reads a fabric's ports on an engine. A struct walk reads a node's ports one after the other,
+ * then those of the next node without a walk, so each walk has one request in the engine's
+ * queue. The reading is complete when the last walk ends.
  *
- * After an error that concerns all requests, the walks go on without requests, so that each
- * wanted port that was not read has the error.
+ * After an error that concerns all requests, the walks continue without requests, so that every
+ * wanted port not read has the error.
  */
 
 #include "counters/fabric_counters.h"
@@ -21,26 +21,26 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Nodes that are read at once: the most requests that are queued or in flight. */
+/* Nodes read at once, hence requests queued or in flight. */
 #define WALKS       1024
 /*
- * A node is given up after this number of ports in succession without a response, and after one
- * if it has never responded.
+ * A node is given up after this many consecutive ports without a response, or after one if it
+ * never responded.
  */
 #define SILENT_MOST 2
 #define LEAVE_OUT   15u
 
 struct walk {
 	struct fabric_reading *reading;
-	struct counted_node *node;        /* whose ports are being read; or NULL */
+	struct counted_node *node;        /* being read; or NULL */
 	struct mad_counters_node *memory; /* its ClassPortInfo; NULL: not requested yet */
-	uint64_t id;                      /* of the reading, or of the request for NodeInfo */
-	unsigned number;                  /* of the port that is read, or was read last */
-	unsigned silent;                  /* ports without a response in succession */
-	int error;                        /* the ports that are left are not requested; or 0 */
-	unsigned status;                  /* the MAD status, if the error is -EIO of NodeInfo */
-	bool responds;                    /* the node has responded */
-	bool is_changed;                  /* ClassPortInfo is to be read again */
+	uint64_t id;                      /* of the reading or the NodeInfo request */
+	unsigned number;                  /* port being read, or read last */
+	unsigned silent;                  /* consecutive ports without a response */
+	int error;                        /* remaining ports are not requested; 0: they are */
+	unsigned status;                  /* MAD status if error is NodeInfo's -EIO */
+	bool responds;
+	bool is_changed; /* read ClassPortInfo again */
 };
 
 struct fabric_reading {
@@ -50,9 +50,9 @@ struct fabric_reading {
 	struct mad_fabric_counters_options options;
 	mad_fabric_counters_fn *done;
 	void *arg;
-	int error;       /* the reading ends with this error; its requests are cancelled */
-	size_t next;     /* the next node */
-	unsigned active; /* walks that have not ended */
+	int error;       /* why the reading ends; its requests are cancelled */
+	size_t next;     /* next node */
+	unsigned active; /* walks not ended */
 	struct limits limits;
 	unsigned walk_count;
 	struct walk walks[];
@@ -82,7 +82,7 @@ static void complete_reading(struct fabric_reading *reading)
 		fabric_counters_destroy(counters);
 }
 
-/* Ends the reading with an error: cancels its requests. */
+/* Ends the reading with an error and cancels its requests. */
 static void end_reading(struct fabric_reading *reading, int error)
 {
 	if (reading->error)
@@ -104,7 +104,7 @@ static void cancel_fabric_reading(struct engine_operation *operation)
 	end_reading(list_entry(operation, struct fabric_reading, operation), -ECANCELED);
 }
 
-/* The error of a port. One with which further requests would fail, too, ends the reading. */
+/* Returns the port's error. One that would fail further requests, too, ends the reading. */
 static int judge_error(struct fabric_reading *reading, int error)
 {
 	int final =
@@ -136,7 +136,7 @@ static bool is_wanted(const struct fabric_reading *reading, const struct mad_fab
 	return !options->filter || options->filter(port, options->filter_arg);
 }
 
-/* The next wanted port of a node from a number on; NULL after the last one. */
+/* Next wanted port from a number on, or NULL. */
 static const struct mad_fabric_port *find_port(const struct fabric_reading *reading,
 					       const struct counted_node *node, unsigned number)
 {
@@ -150,7 +150,7 @@ static const struct mad_fabric_port *find_port(const struct fabric_reading *read
 	return NULL;
 }
 
-/* Stores the result of the present port. */
+/* Stores the current port's result. */
 static void store_port(struct walk *walk, int error, const struct mad_counters *counters)
 {
 	struct fabric_reading *reading = walk->reading;
@@ -194,8 +194,8 @@ static void counters_came(struct mad_async *async, int error,
 	if (!error && node->known && counters->odd & MAD_COUNTERS_ODD_CAPABILITY &&
 	    !(node->abilities.refused & 1U << SOURCE_EXTENDED)) {
 		/*
-		 * The node refuses what it had when an earlier reading read its ClassPortInfo:
-		 * read that again, and the port.
+		 * The node refuses what it used to have, according to a ClassPortInfo from an
+		 * earlier reading: read that again, and the port.
 		 */
 		node->known = false;
 		mad_counters_node_free(walk->memory);
@@ -264,7 +264,8 @@ static int submit_node_info(struct walk *walk, const struct mad_fabric_port *por
 	return error;
 }
 
-/* Requests the next port of the node, or NodeInfo before its first port. False: none is left.
+/*
+ * Requests the node's next port, or NodeInfo before its first. Returns false if none is left.
  */
 static bool request_next_port(struct walk *walk)
 {
@@ -288,7 +289,7 @@ static bool request_next_port(struct walk *walk)
 	return false;
 }
 
-/* Requests the next port of the node or of a further node; the last walk ends the reading. */
+/* Continues with the node's next port or another node; the last walk ends the reading. */
 static void continue_walk(struct walk *walk)
 {
 	struct fabric_reading *reading = walk->reading;
@@ -310,7 +311,7 @@ static void continue_walk(struct walk *walk)
 	}
 }
 
-/* The first call of the thread that processes the engine. */
+/* First call in the processing thread. */
 static void begin_walks(struct engine_operation *operation)
 {
 	struct fabric_reading *reading =
@@ -427,7 +428,7 @@ EXPORT int mad_fabric_counters_read(struct ibmad_port *port,
 	error = begin_reading(async, counters, options, keep_error, &result, NULL);
 	if (!error)
 		mad_async_wait(async, -1);
-	mad_async_free(async); /* calls back the requests in flight if the device is gone */
+	mad_async_free(async); /* calls back requests in flight if the device is gone */
 	if (!error && !result)
 		failure_store(&before);
 	return counters_fail(error ? error : result);

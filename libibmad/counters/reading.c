@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Selects the attributes that a reading needs, and reads their responses. */
+/* Selects the attributes a reading needs, and parses their responses. */
 
 #include "counters/reading.h"
 
@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Codes of invalid requests in a MAD's status (IBA 13.4.7). */
+/* Invalid-request codes in a MAD's status (IBA 13.4.7). */
 enum {
 	STATUS_CODE_SHIFT = 2,
 	STATUS_CODE_MASK = 7,
@@ -97,7 +97,7 @@ bool reading_is_valid(const ib_portid_t *dport, unsigned port_number,
 	       (!options || are_valid(options));
 }
 
-/* Copies the details from the program, whose structure may have another size, or to it. */
+/* Copies details from or to the program's structure, whose size may differ. */
 static void copy_details(const struct mad_counters_options *options,
 			 struct mad_counters_details *details, bool to_program)
 {
@@ -132,7 +132,7 @@ void reading_init(struct reading *reading, unsigned port_number,
 	}
 }
 
-/* The requested counters that only this attribute, or a later one, has. */
+/* Requested counters that only this or a later attribute has. */
 static uint64_t wanted_counters(const struct reading *reading, enum counter_source source)
 {
 	const struct abilities *abilities = &reading->abilities;
@@ -211,12 +211,12 @@ ib_rpc_t reading_request(const struct reading *reading, enum counter_source sour
 	return rpc;
 }
 
-/* Whether a failed request tells that the node does not have the attribute. */
+/* Whether a failed request means that the node lacks the attribute. */
 static bool is_refused(enum counter_source source, const struct mad_failure *failure)
 {
 	unsigned code = failure->status >> STATUS_CODE_SHIFT & STATUS_CODE_MASK;
 
-	/* each node has PortCounters: an error has another cause */
+	/* every node has PortCounters: the error has another cause */
 	return source != SOURCE_BASIC && failure->error == -EIO &&
 	       (code == BAD_VERSION || code == BAD_METHOD || code == BAD_ATTRIBUTE);
 }
@@ -226,7 +226,7 @@ static void take_refusal(struct reading *reading, enum counter_source source)
 	struct mad_counters_node *node = reading->options.node;
 
 	if (source == SOURCE_CLASS_PORT_INFO) {
-		/* the node has only PortCounters then */
+		/* the node only has PortCounters */
 		reading->is_known = true;
 		node_learn(node, &reading->abilities);
 		return;
@@ -285,7 +285,7 @@ void reading_complete(struct reading *reading)
 {
 	reading->counters.capability_mask = reading->abilities.capability_mask;
 	reading->counters.capability_mask2 = reading->abilities.capability_mask2;
-	/* the attribute was requested because ClassPortInfo has it */
+	/* ClassPortInfo promised the attribute */
 	if (reading->abilities.refused & 1U << SOURCE_EXTENDED)
 		reading->counters.odd |= MAD_COUNTERS_ODD_CAPABILITY;
 }

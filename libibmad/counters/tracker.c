@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Adds up the readings of a port, although its counters may be reset meanwhile. */
+/* Totals of a port's readings, despite counter resets. */
 
 #include "counters/tracker.h"
 
@@ -11,15 +11,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A counter that falls by less than this part of its value was not reset. */
+/* A drop by less than this part of the value is not a reset. */
 #define BACKWARDS_PART  16
 /*
- * A counter that grows faster has an impossible value: the fastest link, 12x XDR, carries
- * 300,000 bytes in a microsecond. The slack is for the time of a response on its way.
+ * Faster growth is impossible: the fastest link, 12x XDR, carries 300,000 bytes per
+ * microsecond. The slack allows for response delays.
  */
 #define FASTEST_PER_US  1000000
 #define SLACK_US        1000000
-/* Of a data packet: LRH, BTH and ICRC; MTU, all headers and ICRC. */
+/* Data packets: LRH, BTH and ICRC; MTU, all headers and ICRC. */
 #define SHORTEST_PACKET 24
 #define LONGEST_PACKET  (4096 + 128)
 
@@ -54,22 +54,22 @@ static unsigned count_bits(uint64_t mask)
 	return (unsigned)__builtin_popcountll(mask);
 }
 
-/* Whether a link may count as much in the time between two responses. */
+/* Whether a link can count this much between two responses. */
 static bool is_possible(uint64_t growth, uint64_t us)
 {
 	return growth / FASTEST_PER_US <= add_counts(us, SLACK_US);
 }
 
-/* Whether a counter is so much lower that only a reset explains it. */
+/* Whether only a reset explains the drop. */
 static bool is_far_lower(uint64_t now, uint64_t before)
 {
 	return now < before && before - now >= before / BACKWARDS_PART;
 }
 
 /*
- * Finds counters that have neither grown as a link can count, nor been reset and grown since:
- * their values are ignored. Those whose previous reading had such a value, too, and agrees with
- * this one, are those of another port: *other.
+ * Finds counters that grew faster than a link can count, even from a reset: their values are
+ * ignored. *other: those whose previous value was also impossible and agrees with this one,
+ * i.e. they belong to another port.
  */
 static uint64_t find_odd(struct mad_counters_tracker *tracker,
 			 const struct mad_counters *reading, uint64_t comparable,
@@ -100,16 +100,15 @@ static uint64_t find_odd(struct mad_counters_tracker *tracker,
 	return odd;
 }
 
-/* The range of a counter of bytes or packets in PortCounters. */
+/* Range of a byte or packet counter in PortCounters. */
 static uint64_t basic_range(unsigned counter)
 {
 	return (UINT64_C(1) << 32) * mad_counters_info(counter)->multiplier;
 }
 
 /*
- * Counters of bytes or packets of 32 bits that have begun again at 0 after their maximum,
- * although they should stop there. The other one of the two tells: it was not reset, and has
- * grown as much.
+ * 32-bit byte or packet counters that wrapped instead of stopping at the maximum. The other of
+ * the two proves it: not reset, and grown accordingly.
  */
 static uint64_t find_wraps(const struct mad_counters_tracker *tracker,
 			   const struct mad_counters *reading, uint64_t comparable)
@@ -136,7 +135,7 @@ static uint64_t find_wraps(const struct mad_counters_tracker *tracker,
 		uint64_t bytes = rows[i].is_bytes ? growth : other_growth;
 		uint64_t packets = rows[i].is_bytes ? other_growth : growth;
 
-		/* at other times, one may have been reset since the response with the other */
+		/* otherwise, one may have been reset after the other's response */
 		if ((comparable & both) != both || reading->extended & both ||
 		    history->latest_us != other_history->latest_us)
 			continue;
@@ -149,15 +148,15 @@ static uint64_t find_wraps(const struct mad_counters_tracker *tracker,
 	return wrapped;
 }
 
-/* Adds the growth of counters that can be compared with their former values. */
+/* Adds the growth of counters comparable with their previous values. */
 static int add_growth(struct mad_counters_tracker *tracker, const struct mad_counters *reading,
 		      uint64_t comparable)
 {
 	struct mad_counters_totals *totals = &tracker->totals;
 	uint64_t wrapped = find_wraps(tracker, reading, comparable);
 	uint64_t lower = 0, reset = 0, unknown;
-	uint64_t far = 0;        /* of the lower ones, those that only a reset explains */
-	bool all_are_far = true; /* each counter that was not 0 */
+	uint64_t far = 0;        /* of the lower ones, those only a reset explains */
+	bool all_are_far = true; /* every counter that was not 0 */
 	unsigned far_sources = 0;
 	int events = 0;
 
@@ -175,8 +174,8 @@ static int add_growth(struct mad_counters_tracker *tracker, const struct mad_cou
 		}
 	}
 	/*
-	 * A reset concerns all counters of an attribute, also those that have risen past their
-	 * former value since, or are not read now.
+	 * A reset affects all counters of an attribute, even those that have since passed their
+	 * old value or are not read now.
 	 */
 	for_each_counter (i, far ? tracker->known : 0)
 		if (all_are_far || far_sources >> counter_source_of(i, tracker->extended) & 1)
@@ -189,7 +188,7 @@ static int add_growth(struct mad_counters_tracker *tracker, const struct mad_cou
 		uint64_t now = counter_value(reading, i);
 		uint64_t time = counter_time_us(reading, i);
 
-		/* after a fall, only a part of the growth is added */
+		/* after a drop, only part of the growth counts */
 		if (history->latest != history->highest)
 			unknown |= MAD_COUNTER_BIT(i);
 		if (far >> i & 1)
@@ -227,7 +226,7 @@ static int add_growth(struct mad_counters_tracker *tracker, const struct mad_cou
 	return events;
 }
 
-/* A counter that cannot be compared with an earlier value begins with this reading. */
+/* A counter without a comparable previous value starts with this reading. */
 static void begin_counter(struct mad_counters_tracker *tracker,
 			  const struct mad_counters *reading, unsigned counter)
 {
@@ -255,7 +254,7 @@ EXPORT void mad_counters_tracker_replace(struct mad_counters_tracker *tracker)
 		tracker->stale = tracker->known;
 }
 
-/* Whether the reading is of another port, or of a node with other capabilities. */
+/* Whether the reading is another port's, or the node's capabilities changed. */
 static bool is_of_another(const struct mad_counters_totals *totals,
 			  const struct mad_counters *reading)
 {
@@ -265,13 +264,13 @@ static bool is_of_another(const struct mad_counters_totals *totals,
 		return false;
 	if (reading->port != total->port)
 		return true;
-	/* a reading without ClassPortInfo does not have them */
+	/* missing without ClassPortInfo */
 	return total->capability_mask && reading->capability_mask &&
 	       (reading->capability_mask != total->capability_mask ||
 		reading->capability_mask2 != total->capability_mask2);
 }
 
-/* Two readings that were under way at once may have their responses in another order. */
+/* Readings in flight at once may complete out of order. */
 static bool is_older(const struct mad_counters_tracker *tracker,
 		     const struct mad_counters *reading)
 {
@@ -293,7 +292,7 @@ int tracker_add(struct mad_counters_tracker *tracker, const struct mad_counters 
 	uint64_t common, comparable, odd, other, begins, ignored, at_maximum, stuck;
 	int events = 0;
 
-	/* a reading that failed has no counters, and may have no time */
+	/* failed readings have no counters and maybe no time */
 	if (!read || is_older(tracker, reading))
 		return -EINVAL;
 	if (is_of_another(totals, reading))
@@ -316,7 +315,7 @@ int tracker_add(struct mad_counters_tracker *tracker, const struct mad_counters 
 	totals->impossible += count_bits(ignored);
 	totals->total.odd_values |= ignored;
 
-	/* a counter that was not read does not change */
+	/* counters not read stay unchanged */
 	at_maximum = reading->at_maximum & read & ~ignored;
 	stuck = at_maximum & ~tracker->at_maximum;
 	if (stuck)
@@ -345,7 +344,7 @@ int tracker_add(struct mad_counters_tracker *tracker, const struct mad_counters 
 	return events;
 }
 
-/* The program may have been compiled with fewer members. */
+/* The program's structure may be older, with fewer members. */
 EXPORT int mad_counters_tracker_add(struct mad_counters_tracker *tracker,
 				    const struct mad_counters *reading)
 {
@@ -366,7 +365,7 @@ EXPORT const struct mad_counters_totals *mad_counters_tracker_totals(
 	return tracker ? &tracker->totals : NULL;
 }
 
-/* Without a time, the rate is not known. */
+/* Returns the rate, unknown without a time. */
 static double per_second(uint64_t count, uint64_t us)
 {
 	return us ? (double)count * 1e6 / (double)us : (double)NAN;

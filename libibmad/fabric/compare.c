@@ -24,15 +24,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One of the two fabrics, and what it proves. */
 struct compared {
 	const struct mad_fabric *fabric;
 	const struct compared *other; /* the other fabric of the comparison */
-	bool *doubtful;      /* by index of a node: its NodeGUID may be that of two nodes */
-	bool *doubtful_port; /* by index of a port: its peer may be another one */
-	bool *hidden; /* by index of a node that the other fabric lacks: it may exist there */
-	bool all_hidden;     /* all nodes that the other fabric lacks may exist there */
-	bool unknown_hidden; /* nodes with a port that leads to an unknown node are hidden */
+	bool *doubtful;               /* by node index: two nodes may share the NodeGUID */
+	bool *doubtful_port;          /* by port index: may have a different peer */
+	bool *hidden; /* by index of a node missing in the other fabric: it may exist there */
+	bool all_hidden;     /* any node missing in the other fabric may exist there */
+	bool unknown_hidden; /* nodes with a port leading to an unknown node are hidden */
 	const struct mad_fabric_node **queue; /* hidden nodes */
 	size_t queued;
 };
@@ -42,7 +41,7 @@ struct comparison {
 	mad_fabric_change_fn *changed;
 	void *arg;
 	int count;
-	int ended; /* what changed() returned, if it is not 0 */
+	int ended; /* nonzero result of changed() */
 };
 
 /* --- the same in the other fabric ----------------------------------------------------- */
@@ -52,14 +51,14 @@ static bool has_node(const struct compared *compared, const struct mad_fabric_no
 	return graph_find_node(compared->fabric, node->guid);
 }
 
-/* The port of the same node with the same number in the other fabric; or NULL. */
+/* Returns the same port in the other fabric, or NULL. */
 static const struct mad_fabric_port *find_same_port(const struct mad_fabric *fabric,
 						    const struct mad_fabric_port *port)
 {
 	return mad_fabric_get_port(graph_find_node(fabric, port->node->guid), port->number);
 }
 
-/* The same port, if the port's link is in that fabric; otherwise NULL. */
+/* Returns the same port if its link is in that fabric, otherwise NULL. */
 static const struct mad_fabric_port *find_same_link(const struct mad_fabric *fabric,
 						    const struct mad_fabric_port *port)
 {
@@ -69,13 +68,13 @@ static const struct mad_fabric_port *find_same_link(const struct mad_fabric *fab
 	return linked ? same : NULL;
 }
 
-/* Of several nodes with one GUID, the first one counts. */
+/* Of nodes sharing a GUID, only the first counts. */
 static bool node_counts(const struct mad_fabric *fabric, const struct mad_fabric_node *node)
 {
 	return graph_find_node(fabric, node->guid) == node;
 }
 
-/* Whether the port is the first of the two ends of a link between nodes that count. */
+/* Whether the port is the first end of a link between nodes that count. */
 static bool begins_link(const struct mad_fabric *fabric, const struct mad_fabric_port *port)
 {
 	return port->peer && port->peer->peer == port && port->peer->index >= port->index &&
@@ -95,8 +94,8 @@ static bool is_silent(const struct mad_fabric_port *port)
 }
 
 /*
- * Whether a cable may lead from the port to a node that the fabric does not have. A fabric that
- * was loaded has no PortInfo, but all links.
+ * Whether a cable may lead to a node missing in the fabric. A loaded fabric lacks PortInfo but
+ * has all links.
  */
 static bool leads_to_unknown(const struct mad_fabric_port *port)
 {
@@ -118,7 +117,7 @@ static void hide_node(struct compared *compared, const struct mad_fabric_node *n
 	compared->queue[compared->queued++] = node;
 }
 
-/* An unknown node may connect all nodes that have a cable to an unknown node. */
+/* An unknown node may connect every node that has a cable to an unknown node. */
 static void hide_unknown(struct compared *compared)
 {
 	const struct mad_fabric_port *port = NULL;
@@ -157,7 +156,7 @@ static void hide_behind(struct compared *compared, const struct mad_fabric_port 
 		compared->all_hidden = true;
 }
 
-/* Whether the other fabric has the PortGUID at a node with another NodeGUID. */
+/* Whether the other fabric has the PortGUID under another NodeGUID. */
 static bool is_renamed(const struct compared *compared, const struct mad_fabric_port *port)
 {
 	const struct mad_fabric *other = compared->other->fabric;
@@ -176,7 +175,7 @@ static void doubt_port(struct compared *compared, const struct mad_fabric_port *
 		compared->doubtful_port[port->index] = true;
 }
 
-/* Finds the nodes and ports that prove nothing. */
+/* Finds nodes and ports that prove nothing. */
 static void find_doubtful(struct compared *compared)
 {
 	const struct mad_fabric *fabric = compared->fabric;
@@ -192,10 +191,10 @@ static void find_doubtful(struct compared *compared)
 			compared->doubtful[i] = compared->doubtful[first->index] = true;
 	}
 	while ((port = mad_fabric_next_port(fabric, port))) {
-		/* another node has this NodeGUID, or the link went down in the discovery */
+		/* another node has this NodeGUID, or the link went down during discovery */
 		if (port->peer && port->info && port->physical_state != MAD_PHYSICAL_LINK_UP)
 			compared->doubtful[port->node->index] = true;
-		/* all ports of a switch have one PortGUID */
+		/* a switch's ports share one PortGUID */
 		if ((is_switch(port->node) && port->number) || !is_renamed(compared, port))
 			continue;
 		compared->doubtful[port->node->index] = true;
@@ -218,12 +217,12 @@ static void find_hidden(struct compared *compared)
 	const struct compared *other = compared->other;
 	const struct mad_fabric_port *port = NULL;
 
-	/* CAs and routers forward nothing, so that no node of the fabric is only behind them */
+	/* CAs and routers don't forward, so nothing is reachable only through them */
 	while ((port = mad_fabric_next_port(other->fabric, port)))
 		if (leads_to_unknown(port) &&
 		    (is_switch(port->node) || port == other->fabric->origin))
 			hide_behind(compared, port);
-	/* of two switches with one NodeGUID, the ports of one are not known */
+	/* if two switches share a NodeGUID, one's ports are unknown */
 	for (size_t i = 0; i < other->fabric->node_count; i++)
 		if (other->doubtful[i] && is_switch(graph_node(other->fabric, i)))
 			compared->all_hidden = true;
@@ -234,20 +233,20 @@ static void find_hidden(struct compared *compared)
 
 /* --- what is certain ------------------------------------------------------------------ */
 
-/* Whether the NodeGUID of a node is that of one node only. */
+/* Whether only one node has this NodeGUID. */
 static bool is_one_node(const struct compared *compared, const struct mad_fabric_node *node)
 {
 	return !compared->doubtful[node->index];
 }
 
-/* Whether a node of this fabric is certainly not in the other one. */
+/* Whether a node is certainly missing in the other fabric. */
 static bool node_is_absent(const struct compared *compared, const struct mad_fabric_node *node)
 {
 	return !compared->all_hidden && !compared->hidden[node->index] &&
 	       !has_node(compared->other, node);
 }
 
-/* Whether one end of a link proves that the other fabric does not have the link. */
+/* Whether one end of a link proves that the other fabric lacks it. */
 static bool end_is_absent(const struct compared *compared, const struct mad_fabric_port *port)
 {
 	const struct compared *other = compared->other;
@@ -268,7 +267,7 @@ static bool end_is_absent(const struct compared *compared, const struct mad_fabr
 	return !leads_to_unknown(same);
 }
 
-/* Whether the link of a port is certainly not in the other fabric, which does not have it. */
+/* Whether a link missing in the other fabric is certainly gone. */
 static bool link_is_absent(const struct compared *compared, const struct mad_fabric_port *port)
 {
 	const struct mad_fabric_port *peer = port->peer;
@@ -283,7 +282,7 @@ static bool link_is_absent(const struct compared *compared, const struct mad_fab
 
 /* --- what differs --------------------------------------------------------------------- */
 
-/* 0: it was not read. */
+/* 0: not read */
 static bool values_differ(uint64_t before, uint64_t after)
 {
 	return before && after && before != after;
@@ -299,7 +298,7 @@ static bool states_differ(const struct mad_fabric_port *before,
 	       values_differ(before->mtu, after->mtu);
 }
 
-/* LID 0: the port has no LID, if PortInfo was read. */
+/* LID 0: none, if PortInfo was read */
 static bool lids_differ(const struct mad_fabric_port *before,
 			const struct mad_fabric_port *after)
 {
@@ -327,10 +326,10 @@ static bool ports_differ(const struct mad_fabric_port *before,
 {
 	if (values_differ(before->guid, after->guid))
 		return true;
-	/* otherwise the node has changed */
+	/* otherwise a node change */
 	if (graph_lid_port(before->node) != before && lids_differ(before, after))
 		return true;
-	/* otherwise the link has changed */
+	/* otherwise a link change */
 	return !before->peer && !after->peer && states_differ(before, after);
 }
 
@@ -373,7 +372,7 @@ static void report_removed(struct comparison *comparison)
 				      port, NULL);
 }
 
-/* Whether a node of after and the node with the same GUID in before are one node. */
+/* Whether the node in after and the one with its GUID in before are the same. */
 static bool are_comparable(const struct comparison *comparison,
 			   const struct mad_fabric_node *before,
 			   const struct mad_fabric_node *after)

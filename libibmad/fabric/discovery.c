@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The calls of a discovery, its requests on the engine, and its end. */
+/* Discovery: calls, requests on the engine, completion. */
 
 #include "fabric/discovery.h"
 
@@ -33,7 +33,7 @@ const uint8_t *discovery_store(struct discovery *discovery, const uint8_t *attri
 	return copy;
 }
 
-/* Before the end, only reports news, and ten times a second at most. */
+/* Before the end, only reports news, at most ten times a second. */
 static void report_progress(struct discovery *discovery, bool is_end)
 {
 	struct mad_fabric_progress *progress = &discovery->progress;
@@ -72,7 +72,7 @@ static void discovery_free(struct discovery *discovery)
 	free(discovery);
 }
 
-/* After the last request: hands over the result, and frees the discovery. */
+/* After the last request: delivers the result and frees the discovery. */
 static void discovery_complete(struct discovery *discovery)
 {
 	struct mad_async *async = discovery->async;
@@ -83,7 +83,7 @@ static void discovery_complete(struct discovery *discovery)
 
 	limits_end(&discovery->limits);
 	if (!discovery->error)
-		report_progress(discovery, true); /* which may cancel the discovery */
+		report_progress(discovery, true); /* may cancel the discovery */
 	error = discovery->error;
 	if (!error || (discovery_keeps_part(discovery) && discovery->fabric->node_count)) {
 		int err = graph_finish(discovery->fabric);
@@ -188,7 +188,7 @@ bool discovery_submit(struct discovery *discovery, struct list *group,
 
 /* --- the begin ---------------------------------------------------------------------- */
 
-/* News that came when the latest call was less than 100 ms ago. */
+/* Reports news held back because the latest call was less than 100 ms ago. */
 static void limits_tick(struct limits *limits)
 {
 	report_progress(list_entry(limits, struct discovery, limits), false);
@@ -204,7 +204,7 @@ static void discovery_cancel(struct engine_operation *operation)
 	discovery_abort(list_entry(operation, struct discovery, operation), -ECANCELED);
 }
 
-/* All requests are submitted by the thread that processes the engine. */
+/* The processing thread submits all requests. */
 static void discovery_begin(struct engine_operation *operation)
 {
 	struct discovery *discovery = list_entry(operation, struct discovery, operation);
@@ -226,12 +226,12 @@ static bool are_options(const struct mad_fabric_options *options)
 		return false;
 	if (!from)
 		return true;
-	/* behind a LID, the response returns to the LID where the request began (IBA 14.2.2) */
+	/* with a LID part, responses return to the LID where the request began (IBA 14.2.2) */
 	return from->drpath.cnt >= 0 && from->drpath.cnt < IB_SUBNET_PATH_HOPS_MAX &&
 	       (!from->lid || (IB_LID_VALID(from->lid) && IB_LID_VALID(from->drpath.drslid)));
 }
 
-/* NULL: the defaults. */
+/* options NULL: defaults. */
 static void fill_in_options(struct discovery *discovery,
 			    const struct mad_fabric_options *options)
 {
@@ -243,7 +243,7 @@ static void fill_in_options(struct discovery *discovery,
 		discovery->base = *filled->from;
 	if (!filled->read)
 		filled->read = MAD_FABRIC_READ_DEFAULT;
-	/* PortInfo tells whether a port may have one */
+	/* PortInfo says whether a port may have one */
 	if (filled->read & MAD_FABRIC_READ_MLNX_EXT_PORTS)
 		filled->read |= MAD_FABRIC_READ_PORTS;
 	if (!filled->max_nodes)
@@ -252,13 +252,13 @@ static void fill_in_options(struct discovery *discovery,
 		filled->m_key = smp_mkey_get(discovery->async->port);
 }
 
-/* Stores the error, and returns it. */
+/* Stores and returns the error. */
 static int failure_of_discovery(int error)
 {
 	return failure_of_call(error == -EPROTONOSUPPORT ? IB_SMI_DIRECT_CLASS : 0, error);
 }
 
-/* The lock is held throughout, so that the engine cannot be freed when only a part is done. */
+/* Keeps the lock throughout, so that the engine cannot be freed halfway. */
 static int discovery_enlist(struct discovery *discovery, uint64_t *id)
 {
 	const struct mad_fabric_options *options = &discovery->options;
@@ -360,7 +360,7 @@ EXPORT int mad_fabric_discover(struct ibmad_port *port,
 				NULL);
 	if (!error)
 		mad_async_wait(async, -1);
-	mad_async_free(async); /* calls back the requests in flight if the device is gone */
+	mad_async_free(async); /* calls back requests in flight if the device is gone */
 	if (error)
 		return failure_of_discovery(error);
 	failure_store(result.error ? &result.failure : &before);

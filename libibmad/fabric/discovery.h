@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Discovery. A response leads to further requests, and the engine sends as many at once as flow
- * control permits. The discovery is complete when no request is in flight.
+ * Discovery: each response leads to further requests, and the engine sends as many at once as
+ * flow control permits. It is complete when nothing is in flight.
  *
- * discovery.c: the calls, the requests on the engine, and the end.
+ * discovery.c: calls, requests on the engine, completion.
  *
- * neighbours.c: NodeInfo of the first node, and of the node behind each port with a link. Each
- * new node is visited.
+ * neighbours.c: NodeInfo of the first node and behind each port with a link. Each new node is
+ * visited.
  *
- * visit.c: the attributes and ports of a new node. The neighbours follow each port with a link.
+ * visit.c: a new node's attributes and ports, then the neighbours behind ports with a link.
  */
 #ifndef LIBIBMAD_DISCOVERY_H
 #define LIBIBMAD_DISCOVERY_H
@@ -26,64 +26,62 @@
 struct discovery {
 	struct engine_operation operation;
 	struct mad_async *async;
-	struct mad_fabric_options options; /* the defaults filled in */
-	ib_portid_t base;                  /* where the discovery begins */
+	struct mad_fabric_options options; /* defaults filled in */
+	ib_portid_t base;                  /* where it begins */
 	mad_fabric_fn *done;
 	void *arg;
 	struct mad_fabric *fabric;
 	struct mad_fabric_progress progress;
 	int64_t next_progress_us;
-	bool has_news;  /* the program was not told the latest numbers */
-	int error;      /* the discovery ends with this error; its requests are cancelled */
-	bool too_many;  /* the problem has been noted */
-	bool no_memory; /* the fabric is not complete in itself */
+	bool has_news;              /* not all progress has been reported */
+	int error;                  /* why it ends; its requests are cancelled */
+	bool too_many;              /* the problem was noted */
+	bool no_memory;             /* the fabric may be inconsistent */
 	struct mad_failure failure; /* of the first node's NodeInfo */
 	struct limits limits;
-	/* by the number of a previous_node: the index of its problem plus 1, or 0 */
+	/* by previous_node number: index of its problem plus 1, or 0 */
 	size_t *previous_failures;
-	struct list requests; /* that are not complete */
+	struct list requests; /* not completed */
 };
 
-/* A Get of an attribute. */
 struct discovery_request {
-	struct list entry; /* of discovery:requests */
-	struct list group; /* among the requests that may be given up together */
+	struct list entry; /* in discovery:requests */
+	struct list group; /* requests that may be given up together */
 	struct discovery *discovery;
-	/* Called once for each request that was submitted. */
+	/* Called once per submitted request. */
 	void (*came)(struct discovery_request *request);
-	void *subject; /* of came: a struct visit, or a port */
+	void *subject; /* came's: a struct visit or a port */
 	uint64_t id;   /* for mad_async_cancel() */
 	uint16_t attribute;
 	uint8_t modifier;
 	bool given_up;
 	/* for came */
-	const struct mad_reply *reply; /* its data is 64 bytes if error is 0 */
-	int error;                     /* of the reply, or -EBADMSG if it is too short */
-	unsigned status; /* of the response, if error is -EIO; 0: it could not be sent */
+	const struct mad_reply *reply; /* 64 bytes of data if error is 0 */
+	int error;                     /* the reply's, or -EBADMSG if too short */
+	unsigned status;               /* the response's, if error is -EIO; 0: not sent */
 };
 
 /* --- discovery.c ------------------------------------------------------------------ */
 
 /*
- * Submits a Get of an attribute to the end of a route; came is called for it. The request is in
- * the group, unless that is NULL, until then. False if it cannot be submitted: then the
- * discovery ends.
+ * Submits a Get to the end of a route; came is called with the result. Until then, the request
+ * is in the group, unless NULL. On failure, returns false and ends the discovery.
  */
 bool discovery_submit(struct discovery *discovery, struct list *group,
 		      const ib_dr_path_t *route, unsigned attribute, unsigned modifier,
 		      void (*came)(struct discovery_request *request), void *subject);
 
-/* Adds a problem, and sets *index, unless it is NULL. Without memory the discovery ends. */
+/* Adds a problem; sets *index unless NULL. On OOM the discovery ends. */
 void discovery_note(struct discovery *discovery, const struct mad_fabric_problem *problem,
 		    size_t *index);
 
-/* A copy of an attribute in the graph; NULL without memory, which ends the discovery. */
+/* Copies an attribute into the graph. On OOM, returns NULL and ends the discovery. */
 const uint8_t *discovery_store(struct discovery *discovery, const uint8_t *attribute);
 
-/* Ends a discovery with an error: cancels its requests. */
+/* Ends the discovery with an error and cancels its requests. */
 void discovery_abort(struct discovery *discovery, int error);
 
-/* Whether the part of the fabric that is known is to be handed over after an error. */
+/* Whether to return the known part of the fabric after an error. */
 static inline bool discovery_keeps_part(const struct discovery *discovery)
 {
 	return discovery->options.partial && !discovery->no_memory;
@@ -92,17 +90,17 @@ static inline bool discovery_keeps_part(const struct discovery *discovery)
 /* --- visit.c ---------------------------------------------------------------------- */
 
 /*
- * Reads a node: description, SwitchInfo, PortInfo of each port. Follows each port with a
- * link. A node that does not respond is given up.
+ * Reads a node: description, SwitchInfo, each port's PortInfo; follows ports with a link. A
+ * node that does not respond is given up.
  */
 void visit_node(struct discovery *discovery, struct mad_fabric_node *node);
 
 /* --- neighbours.c ----------------------------------------------------------------- */
 
-/* Submits NodeInfo of the first node. If it cannot be submitted, the discovery has an error. */
+/* Submits the first node's NodeInfo. On failure, the discovery has an error. */
 void neighbours_begin(struct discovery *discovery);
 
-/* Submits NodeInfo of the node behind a port, unless it is known or no route leads there. */
+/* Submits NodeInfo behind a port, unless it is known or no route leads there. */
 void neighbours_follow(struct discovery *discovery, struct mad_fabric_port *port);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Creates, fills, reads and frees the graph of a fabric. */
+/* A fabric's graph: creation, contents, lookup, freeing. */
 
 #include "fabric/graph.h"
 
@@ -38,7 +38,7 @@ struct graph_block {
 	uint64_t data[];
 };
 
-/* Zeroed memory that lives as long as the graph. */
+/* Zeroed memory, freed with the graph. */
 static void *graph_allocate(struct mad_fabric *fabric, size_t size)
 {
 	struct graph *graph = graph_of(fabric);
@@ -74,7 +74,7 @@ struct mad_fabric *graph_create(void)
 	return &graph->fabric;
 }
 
-/* Doubles the buckets when there are as many nodes as buckets. */
+/* Doubles the buckets once there is a node per bucket. */
 static int grow_guids(struct graph *graph)
 {
 	size_t wanted = graph->guid_buckets ? graph->guid_buckets * 2 : 64;
@@ -85,7 +85,7 @@ static int grow_guids(struct graph *graph)
 	buckets = calloc(wanted, sizeof(struct graph_node *));
 	if (!buckets)
 		return -ENOMEM;
-	/* backwards: the first node of a GUID is the first of its bucket */
+	/* backwards, so that a GUID's first node is first in its bucket */
 	for (size_t i = graph->fabric.node_count; i-- > 0;) {
 		struct graph_node *node = graph->nodes[i];
 		size_t bucket = graph_bucket(graph, node->node.guid, wanted);
@@ -105,7 +105,7 @@ static void enter_guid(struct graph *graph, struct graph_node *node)
 	struct graph_node **bucket =
 		&graph->guids[graph_bucket(graph, node->node.guid, graph->guid_buckets)];
 
-	if (same) /* the first node of the GUID stays before it */
+	if (same) /* a GUID's first node stays first */
 		bucket = &graph_node_of(same)->next_guid;
 	node->next_guid = *bucket;
 	*bucket = node;
@@ -152,7 +152,7 @@ const void *graph_copy(struct mad_fabric *fabric, const void *data, size_t size)
 	return copy ? memcpy(copy, data, size) : NULL;
 }
 
-/* Notes that the problem with this index is behind the port. */
+/* Records that the problem is behind the port. */
 static int note_silent_port(struct graph *graph, size_t index,
 			    const struct mad_fabric_port *port)
 {
@@ -176,7 +176,7 @@ int graph_add_failure_behind(struct mad_fabric *fabric, size_t index,
 {
 	struct mad_fabric_problem *problem = &graph_of(fabric)->problems[index];
 
-	/* the order of timeouts is random */
+	/* timeouts arrive in random order */
 	if (port->index < problem->port->index) {
 		problem->port = port;
 		problem->node = port->node;

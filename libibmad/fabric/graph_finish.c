@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Completes the graph of a fabric: its tables, and contradictions between ports. */
+/* Completes a fabric's graph: tables, and contradictions between ports. */
 
 #include "fabric/graph.h"
 #include "classes/link_rate.h"
@@ -22,7 +22,7 @@ static int add_contradiction(struct graph *graph, enum mad_fabric_problem_kind k
 
 /* --- port GUIDs ------------------------------------------------------------------- */
 
-/* All ports of a switch have the GUID of its port 0. */
+/* A switch's ports all have port 0's GUID. */
 static bool has_guid_of_its_own(const struct mad_fabric_port *port)
 {
 	return port->guid && (port->node->type != IB_NODE_SWITCH || !port->number);
@@ -40,7 +40,7 @@ static int enter_port_guid(struct graph *graph, const struct mad_fabric_port *po
 		graph->port_guids[at] = port;
 		return 0;
 	}
-	/* two nodes with one NodeGUID were noted when they were found */
+	/* duplicate NodeGUIDs were noted when found */
 	if (port->node != other->node && port->node->guid == other->node->guid)
 		return 0;
 	return add_contradiction(graph, MAD_FABRIC_PROBLEM_GUID, port, other, port->guid);
@@ -54,7 +54,7 @@ static int enter_port_guids(struct graph *graph)
 
 	while ((port = mad_fabric_next_port(&graph->fabric, port)))
 		count += has_guid_of_its_own(port);
-	/* at most half of the table is used */
+	/* at most half full */
 	graph->port_guid_buckets = 16;
 	while (graph->port_guid_buckets < count * 2)
 		graph->port_guid_buckets *= 2;
@@ -71,8 +71,8 @@ static int enter_port_guids(struct graph *graph)
 /* --- LIDs ------------------------------------------------------------------------- */
 
 /*
- * Whether the port itself has a LID of this subnet. If no link leads to the port of a CA, the
- * port may have a LID of another subnet.
+ * Whether the port's own LID is of this subnet: a CA port without a link may have another
+ * subnet's.
  */
 static bool has_lid_here(const struct mad_fabric *fabric, const struct mad_fabric_port *port)
 {
@@ -124,7 +124,7 @@ static int enter_lids(struct graph *graph)
 	return err;
 }
 
-/* Requests about a port of a switch go to port 0. */
+/* GMPs about a switch port go to port 0. */
 static void set_gmp_lids(struct mad_fabric *fabric)
 {
 	struct mad_fabric_port *port = NULL;
@@ -142,8 +142,8 @@ static void set_gmp_lids(struct mad_fabric *fabric)
 /* --- links -------------------------------------------------------------------------- */
 
 /*
- * Sets width, speed and rate of a port. The capabilities of a switch are in PortInfo of port 0:
- * without it, extended speeds of the other ports are not known to be valid.
+ * Sets a port's width, speed and rate. A switch's capabilities are in port 0's PortInfo:
+ * without that, the other ports' extended speeds may be invalid.
  */
 static struct mad_link decode_port(struct mad_fabric_port *port)
 {
@@ -177,7 +177,7 @@ static bool ends_differ(const struct mad_fabric_port *one, const struct mad_fabr
 	       (one->mtu && other->mtu && one->mtu != other->mtu);
 }
 
-/* Sets the members that depend on the PortInfo of both ends of a link. */
+/* Sets what depends on both ends' PortInfo. */
 static int finish_link(struct graph *graph, struct mad_fabric_port *port,
 		       struct mad_fabric_port *peer)
 {

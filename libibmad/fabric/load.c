@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Reads a fabric from the format of ibnetdiscover. The file is read once. Each line creates a
- * node or a port, with a claim: the other end of the port in the file. At the end, claims
- * become links.
+ * Loads a fabric in ibnetdiscover's format, in one pass. Each line creates a node or port with
+ * a claim, i.e. its other end; finally, claims are turned into links.
  */
 
 #include <infiniband/mad_fabric_text.h>
@@ -19,34 +18,34 @@
 
 #define MAX_NODES     200000
 #define MAX_PORTS     2000000
-/* Nodes with the GUID of a claim that are compared with it. */
+/* At most this many nodes with the claim's GUID are compared. */
 #define MAX_SAME_GUID 16
 
-/* The other end of a port, as a line has it. */
+/* A port's other end, as its line says. */
 struct claim {
 	uint64_t guid;
-	unsigned line; /* 0: the port has no line */
+	unsigned line; /* 0: no line */
 	uint8_t type;
 	uint8_t number;
 };
 
-/* The lines before the line of a node, and the node. */
+/* The lines before a node's line, and the node. */
 struct block {
 	uint64_t system_guid;
-	uint64_t guid;      /* of switchguid=, caguid=, rtguid= */
-	uint64_t port_guid; /* of a switch's port 0 */
+	uint64_t guid;      /* from switchguid=, caguid= or rtguid= */
+	uint64_t port_guid; /* a switch's port 0 */
 	unsigned vendor_id;
 	unsigned device_id;
-	uint8_t type; /* of the node with "guid"; 0: there was no such line */
+	uint8_t type; /* of the node with "guid"; 0: no such line */
 	struct mad_fabric_node *node;
-	char description[IB_SMP_DATA_SIZE + 1]; /* of a comment; "": there was none */
+	char description[IB_SMP_DATA_SIZE + 1]; /* from a comment; "": none */
 };
 
 struct load {
 	struct text_line line;
 	struct mad_fabric *fabric;
 	struct block block;
-	struct claim *claims; /* by the index of the port; NULL: there is no port */
+	struct claim *claims; /* by port index; NULL: no port */
 	size_t claim_size;
 	bool has_origin;
 	uint64_t origin_guid, origin_port_guid;
@@ -55,8 +54,8 @@ struct load {
 /* --- parts of a line -------------------------------------------------------------- */
 
 /*
- * These functions parse the begin of a text, and move *at behind it. If they return false, *at
- * is undefined, except that take_word() does not move it.
+ * These parse the start of a text and move *at past it. After false, *at is undefined (but
+ * unchanged by take_word()).
  */
 
 static void take_blanks(const char **at)
@@ -116,7 +115,7 @@ static bool at_end_or_comment(const char **at)
 	return at_end(at) || **at == '#';
 }
 
-/* The end of a comment, or another comment. --grouping marks some devices of Xsigo. */
+/* Also accepts --grouping's marks for Xsigo devices. */
 static bool at_end_of_comment(const char **at)
 {
 	take_blanks(at);
@@ -138,10 +137,7 @@ static bool take_id(const char **at, unsigned *type, uint64_t *guid)
 	return take_hex(at, guid) && take_word(at, "\"");
 }
 
-/*
- * Text between a quotation mark and the last one of the line, because a name may have quotation
- * marks.
- */
+/* Text from a quotation mark to the last one in the line: names may contain quotation marks. */
 static bool take_name(const char **at, const char **name, size_t *length)
 {
 	const char *end;
@@ -157,13 +153,13 @@ static bool take_name(const char **at, const char **name, size_t *length)
 	return true;
 }
 
-/* "(2c90300100062)", if the text has it */
+/* optional "(2c90300100062)" */
 static bool take_guid_of_port(const char **at, uint64_t *guid)
 {
 	return !take_word(at, "(") || (take_hex(at, guid) && take_word(at, ")"));
 }
 
-/* "lid 4" or "lmc 0", if the text has it; the blanks before it are optional. */
+/* optional "lid 4" or "lmc 0"; leading blanks are optional */
 static bool take_value(const char **at, const char *word, unsigned most, unsigned *value)
 {
 	take_blanks(at);
@@ -179,7 +175,7 @@ static bool take_lid_and_lmc(const char **at, unsigned *lid, unsigned *lmc)
 
 static bool take_assignment(const char *at, const char *word, uint64_t most, uint64_t *number)
 {
-	/* --grouping has the chassis in a comment */
+	/* --grouping puts the chassis in a comment */
 	return take_word(&at, word) && take_hex(&at, number) && *number <= most &&
 	       at_end_or_comment(&at);
 }
@@ -212,7 +208,7 @@ static bool read_assignment(struct block *block, const char *at)
 	return true;
 }
 
-/* The bytes of a description in hex, two digits each. */
+/* A description in hex, two digits per byte. */
 static bool read_description(struct block *block, const char *at)
 {
 	size_t length = strlen(at);
@@ -231,7 +227,7 @@ static bool read_description(struct block *block, const char *at)
 	return true;
 }
 
-/* The first line of a block ends the block before. */
+/* A block's first line ends the previous block. */
 static struct block *begin_block(struct load *load)
 {
 	if (load->block.node)
@@ -269,7 +265,7 @@ static int add_loaded_node(struct load *load, unsigned type, uint64_t guid, unsi
 	return 0;
 }
 
-/* "base port 0 lid 5 lmc 0"; each part is optional. */
+/* "base port 0 lid 5 lmc 0", each part optional */
 static bool take_port0(const char **at, struct mad_fabric_node *node)
 {
 	struct mad_fabric_port *port = graph_port(node, 0);
@@ -287,7 +283,7 @@ static bool take_port0(const char **at, struct mad_fabric_node *node)
 	return true;
 }
 
-/* The optional text behind the ID: # "leaf-4" base port 0 lid 5 lmc 0 */
+/* Optional text after the ID: # "leaf-4" base port 0 lid 5 lmc 0 */
 static bool take_node_comment(const struct load *load, const char *at,
 			      struct mad_fabric_node *node)
 {
@@ -298,10 +294,10 @@ static bool take_node_comment(const struct load *load, const char *at,
 	if (!at_end(&at) && !take_word(&at, "#"))
 		return false;
 	take_blanks(&at);
-	has_name = *at == '"'; /* otherwise there is no comment, or any other one */
+	has_name = *at == '"'; /* otherwise no comment, or some other one */
 	if (has_name && !take_name(&at, &name, &length))
 		return false;
-	if (load->block.description[0]) { /* which is exact */
+	if (load->block.description[0]) { /* exact */
 		name = load->block.description;
 		length = strlen(name);
 	}
@@ -335,7 +331,7 @@ static int read_node(struct load *load, const char *at, unsigned type)
 
 /* --- the line of a port ----------------------------------------------------------- */
 
-/* "4xHDR", if the text has it; unknown parts are "?". */
+/* optional "4xHDR"; "?" for unknown parts */
 static bool take_rate(const char **at, struct mad_fabric_port *port)
 {
 	unsigned width = 0, speed = MAD_SPEED_XDR;
@@ -367,7 +363,7 @@ static bool take_rate(const char **at, struct mad_fabric_port *port)
 	return true;
 }
 
-/* The optional text behind the other end: # lid 14 lmc 0 "leaf-4" lid 5 4xHDR */
+/* Optional text after the other end: # lid 14 lmc 0 "leaf-4" lid 5 4xHDR */
 static bool take_port_comment(const char *at, struct mad_fabric_port *port)
 {
 	unsigned lid = 0, lmc = 0, ignored;
@@ -377,7 +373,7 @@ static bool take_port_comment(const char *at, struct mad_fabric_port *port)
 	if (!at_end(&at) && !take_word(&at, "#"))
 		return false;
 	take_blanks(&at);
-	if (*at != '"' && strncmp(at, "lid ", 4) != 0) /* no comment, or any other one */
+	if (*at != '"' && strncmp(at, "lid ", 4) != 0) /* no comment, or some other one */
 		return true;
 	if (!take_lid_and_lmc(&at, &lid, &lmc))
 		return false;
@@ -388,14 +384,14 @@ static bool take_port_comment(const char *at, struct mad_fabric_port *port)
 	take_blanks(&at);
 	if (*at == '"' && !take_name(&at, &name, &length))
 		return false;
-	/* --full adds "s=4 w=2 v=4": LinkSpeedActive, LinkWidthActive, VLCap */
+	/* --full appends "s=4 w=2 v=4": LinkSpeedActive, LinkWidthActive, VLCap */
 	return take_value(&at, "lid ", UINT16_MAX, &ignored) && take_rate(&at, port) &&
 	       take_value(&at, "s=", UINT8_MAX, &ignored) &&
 	       take_value(&at, "w=", UINT8_MAX, &ignored) &&
 	       take_value(&at, "v=", UINT8_MAX, &ignored) && at_end_of_comment(&at);
 }
 
-/* "2][ext 5]": the second part only if chassis are known. */
+/* "2][ext 5]"; the second part only with known chassis */
 static bool take_port_number(const char **at, unsigned *number)
 {
 	unsigned external;
@@ -466,7 +462,7 @@ static int read_line(struct load *load)
 		return read_node(load, at, IB_NODE_CA);
 	if (take_word(&at, "Rt"))
 		return read_node(load, at, IB_NODE_ROUTER);
-	/* headings of --grouping, lines of --show */
+	/* --grouping's headings, --show's lines */
 	if (take_word(&at, "Chassis ") || take_word(&at, "Non-Chassis Nodes") ||
 	    take_word(&at, "Hostname: ") || take_word(&at, "DR path "))
 		return 0;
@@ -484,9 +480,7 @@ static bool claims_back(const struct load *load, const struct mad_fabric_port *p
 	       claim->type == port->node->type && claim->number == port->number;
 }
 
-/*
- * The port of a claim. Of several nodes with one GUID, the first one that claims the same link.
- */
+/* The port a claim refers to. Of nodes sharing a GUID, the first that claims the same link. */
 static struct mad_fabric_port *claimed_port(const struct load *load,
 					    const struct mad_fabric_port *port)
 {
@@ -529,7 +523,7 @@ static int link_claimed_port(struct load *load, struct mad_fabric_port *port)
 	return graph_add_problem(load->fabric, &problem, NULL);
 }
 
-/* Sets *wrong to the first line whose claim has no port. */
+/* Sets *wrong to the first line whose claim refers to no port. */
 static int link_claimed_ports(struct load *load, unsigned *wrong)
 {
 	struct mad_fabric_port *port = NULL;
@@ -549,7 +543,7 @@ static int link_claimed_ports(struct load *load, unsigned *wrong)
 
 /* --- what follows from the whole --------------------------------------------------- */
 
-/* The LID of a CA or router is that of its first port with a link. */
+/* A CA's or router's LID is that of its first port with a link. */
 static void set_entry_port(struct mad_fabric_node *node)
 {
 	for (unsigned number = 1; number <= node->port_count; number++) {
@@ -575,7 +569,7 @@ static struct mad_fabric_port *find_origin(const struct load *load)
 	for (unsigned number = 1; number <= node->port_count; number++)
 		if (graph_port(node, number)->guid == load->origin_port_guid)
 			return graph_port(node, number);
-	/* The only port of a node has no line if it has no link. */
+	/* A single port without a link has no line. */
 	if (node->port_count != 1 || graph_port(node, 1)->guid)
 		return NULL;
 	graph_port(node, 1)->guid = load->origin_port_guid;
@@ -602,7 +596,7 @@ static int load_finish(struct load *load)
 	return graph_finish(load->fabric);
 }
 
-/* Sets *wrong to the line of -EBADMSG; 0: the file has no node. */
+/* For -EBADMSG, sets *wrong to the line; 0: no node in the file. */
 static int load_fabric(struct load *load, unsigned *wrong)
 {
 	int ret = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* From node to node: the NodeInfo of the node at the other end of a link. */
+/* Neighbours: NodeInfo from the other end of each link. */
 
 #include "fabric/discovery.h"
 
@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <string.h>
 
-/* The limit of ports of a fabric: PORTS_MAX, and PORTS_OF_NODES for each node. */
+/* Limit of a fabric's ports: PORTS_MAX plus PORTS_OF_NODES per node. */
 #define PORTS_MAX      65536
 #define PORTS_OF_NODES 16
 
-/* A NodeInfo in host order. */
+/* NodeInfo in host order. */
 struct node_info {
 	uint64_t guid, system_guid, port_guid;
 	uint32_t vendor_id, revision;
@@ -36,7 +36,7 @@ static struct node_info read_node_info(const uint8_t *info)
 	};
 }
 
-/* Something odd about a node or port. other is the second place, or leads to the node. */
+/* Notes something odd about a node or port. other: the second place, or leads to the node. */
 static void note_oddity(struct discovery *discovery, enum mad_fabric_problem_kind kind,
 			const struct mad_fabric_node *node, const struct mad_fabric_port *port,
 			const struct mad_fabric_port *other)
@@ -47,7 +47,7 @@ static void note_oddity(struct discovery *discovery, enum mad_fabric_problem_kin
 	discovery_note(discovery, &problem, NULL);
 }
 
-/* Another node than this one seems to have its NodeGUID. */
+/* Another node seems to have this one's NodeGUID. */
 static void note_guid(struct discovery *discovery, const struct mad_fabric_node *node,
 		      const struct mad_fabric_port *port, const struct mad_fabric_port *other)
 {
@@ -73,9 +73,7 @@ static bool has_room(const struct discovery *discovery, const struct node_info *
 		ports <= PORTS_MAX + nodes * PORTS_OF_NODES);
 }
 
-/*
- * Sets the GUID of a port. A port keeps its first GUID. behind leads to the port, or is NULL.
- */
+/* Sets a port's GUID; the first one stays. behind leads to the port, or is NULL. */
 static void set_port_guid(struct discovery *discovery, struct mad_fabric_node *node,
 			  const struct node_info *info, const struct mad_fabric_port *behind)
 {
@@ -100,7 +98,7 @@ static ib_dr_path_t route_behind(const struct mad_fabric_port *port)
 	return route;
 }
 
-/* Adds a new node. NULL if it cannot be added. */
+/* Returns NULL on failure. */
 static struct mad_fabric_node *add_node(struct discovery *discovery,
 					const struct node_info *info, const uint8_t *data,
 					const struct mad_fabric_port *behind)
@@ -136,7 +134,7 @@ static struct mad_fabric_node *add_node(struct discovery *discovery,
 	return node;
 }
 
-/* Whether a NodeInfo can be that of a known node. */
+/* Whether a NodeInfo may be a known node's. */
 static bool is_same_node(const struct mad_fabric_node *node, const struct node_info *info)
 {
 	return node->type == info->type && node->port_count == info->port_count &&
@@ -146,14 +144,14 @@ static bool is_same_node(const struct mad_fabric_node *node, const struct node_i
 
 /* --- links -------------------------------------------------------------------------- */
 
-/* Links a port with the port that responded behind it. False if another link contradicts. */
+/* Links a port with the one that responded behind it. False on contradiction. */
 static bool link_ports(struct discovery *discovery, struct mad_fabric_port *port,
 		       struct mad_fabric_port *other)
 {
 	if (port->peer == other)
-		return true; /* both ends were asked at once */
+		return true; /* both ends were requested at once */
 	if (other->peer && other->peer != port) {
-		/* a port has one cable */
+		/* a port has only one cable */
 		note_guid(discovery, other->node, port, other->peer);
 		return false;
 	}
@@ -173,12 +171,12 @@ static bool link_ports(struct discovery *discovery, struct mad_fabric_port *port
 
 /* A node of options:previous, which may not have responded then. */
 struct previous_node {
-	uint64_t guid; /* 0: not known */
+	uint64_t guid; /* 0: unknown */
 	const char *description;
 	size_t number;
 };
 
-/* The node that was behind a port. */
+/* Finds the node that was behind a port. */
 static struct previous_node find_previous(const struct mad_fabric *previous,
 					  const struct mad_fabric_port *port)
 {
@@ -197,7 +195,7 @@ static struct previous_node find_previous(const struct mad_fabric *previous,
 		/* it may have responded elsewhere */
 		node = graph_find_node(previous, problem->guid);
 	}
-	/* numbers: first the nodes of the fabric, then those that did not respond */
+	/* numbers: the fabric's nodes, then those that did not respond */
 	if (node)
 		return (struct previous_node){node->guid, node->description, node->index};
 	return (struct previous_node){problem->guid, problem->description,
@@ -205,8 +203,8 @@ static struct previous_node find_previous(const struct mad_fabric *previous,
 }
 
 /*
- * Adds the problem of a NodeInfo that timed out behind problem->port. If options:previous
- * has the node, the node has one problem for all ports that lead to it. 0 or -ENOMEM.
+ * Adds a problem for a NodeInfo that timed out behind problem->port. A node known from
+ * options:previous has one problem for all ports leading to it. Returns 0 or -ENOMEM.
  */
 static int add_timeout(struct discovery *discovery, struct mad_fabric_problem *problem)
 {
@@ -237,7 +235,7 @@ static int add_timeout(struct discovery *discovery, struct mad_fabric_problem *p
 	return err;
 }
 
-/* The node behind a port stays unknown. */
+/* The node behind the port stays unknown. */
 static void note_failure_behind(struct discovery *discovery, const struct mad_fabric_port *port,
 				int error, unsigned status)
 {
@@ -289,10 +287,10 @@ static void neighbour_came(struct discovery *discovery, struct mad_fabric_port *
 	if (!is_same_node(node, info)) {
 		note_guid(discovery, node, port, mad_fabric_get_port(node, node->entry_port));
 	} else if (!other || !info->local_port) {
-		/* no cable leads to port 0 */
+		/* port 0 has no cable */
 		note_oddity(discovery, MAD_FABRIC_PROBLEM_PORT_COUNT, node, NULL, port);
 	} else if (link_ports(discovery, port, other) || is_new) {
-		/* after a contradiction, the GUID may be that of another node */
+		/* after a contradiction, the GUID may be another node's */
 		set_port_guid(discovery, node, info, port);
 	}
 }
@@ -300,7 +298,7 @@ static void neighbour_came(struct discovery *discovery, struct mad_fabric_port *
 static void node_info_came(struct discovery_request *request)
 {
 	struct discovery *discovery = request->discovery;
-	struct mad_fabric_port *behind = request->subject; /* NULL: of the first node */
+	struct mad_fabric_port *behind = request->subject; /* NULL: the first node */
 	struct mad_fabric_node *node;
 	struct node_info info;
 	bool is_new;
@@ -333,12 +331,12 @@ static void node_info_came(struct discovery_request *request)
 			note_oddity(discovery, MAD_FABRIC_PROBLEM_PORT_COUNT, node, NULL, NULL);
 		set_port_guid(discovery, node, &info, NULL);
 	}
-	/* after the link, so that no NodeInfo is sent from the other end */
+	/* after linking, so that the other end sends no NodeInfo */
 	if (is_new)
 		visit_node(discovery, node);
 }
 
-/* CAs and routers forward only SMPs of their own programs (IBA 14.2.2). */
+/* CAs and routers only forward their own programs' SMPs (IBA 14.2.2). */
 static bool leads_on(const struct discovery *discovery, const struct mad_fabric_port *port)
 {
 	if (port->node->type == IB_NODE_SWITCH)

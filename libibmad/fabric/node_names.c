@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Names of nodes by GUID, from a node-name-map. */
+/* Node names by GUID, from a node-name-map. */
 
 #include <infiniband/mad_fabric_text.h>
 
@@ -22,12 +22,12 @@ struct entry {
 };
 
 struct mad_node_names {
-	struct entry *entries; /* by GUID, then in the order of the file */
+	struct entry *entries; /* by GUID, then file order */
 	size_t count;
 	size_t size;
 };
 
-/* Parses the number at the begin of a text, as strtoull() does. A blank or # must follow. */
+/* Like strtoull(), but a blank or # must follow. */
 static bool take_guid(char **at, uint64_t *guid)
 {
 	char *end;
@@ -113,7 +113,7 @@ EXPORT const char *mad_node_names_get(const struct mad_node_names *names, uint64
 {
 	size_t first = 0, end = names ? names->count : 0;
 
-	/* the first entry of the GUID, or of a higher one */
+	/* first entry with this or a higher GUID */
 	while (first < end) {
 		size_t middle = first + (end - first) / 2;
 

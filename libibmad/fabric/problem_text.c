@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Problems of a fabric in words. */
+/* Describes a fabric's problems. */
 
 #include "base/export.h"
 
@@ -42,7 +42,7 @@ static const char *put_place(const struct mad_fabric_node *node,
 	return text;
 }
 
-/* A GUID is at a port or its node, or belongs to a node behind the port. */
+/* A GUID belongs to the port or its node, or to a node behind the port. */
 static bool is_behind(const struct mad_fabric_problem *problem,
 		      const struct mad_fabric_port *port)
 {
@@ -121,7 +121,7 @@ static const char *kind_text(enum mad_fabric_problem_kind kind)
 	return is_known ? texts[kind] : "?";
 }
 
-/* The GUID or LID that is there twice. */
+/* The duplicate GUID or LID. */
 static void twice_text(const struct mad_fabric_problem *problem, char *text, size_t size)
 {
 	text[0] = '\0';
@@ -135,7 +135,7 @@ static void twice_text(const struct mad_fabric_problem *problem, char *text, siz
 					    : problem->other_port->lid));
 }
 
-/* The other port leads to the node. */
+/* Whether the other port leads to the node. */
 static bool is_of_node(enum mad_fabric_problem_kind kind)
 {
 	return kind == MAD_FABRIC_PROBLEM_NODE_TYPE || kind == MAD_FABRIC_PROBLEM_PORT_COUNT;

@@ -16,14 +16,15 @@
 /* --- the order -------------------------------------------------------------------- */
 
 /*
- * The order in which ibnetdiscover finds the nodes of a fabric, as its packets show:
+ * ibnetdiscover's node order, derived from its packets:
  *
- * - Requests are in one queue. A response adds further requests to the end of the queue.
- * - NodeInfo of a node that was not known adds SwitchInfo if the node is a switch, and PortInfo
- * of the port where the scan begins. Other ports of CAs and routers add nothing.
- * - SwitchInfo adds PortInfo of all ports from 1.
- * - PortInfo of a port with a link adds NodeInfo of the node behind the port. If the link may
- * be an FDR10 link, Mellanox's ExtendedPortInfo is read first, so that the node is found later.
+ * - Requests form one queue; responses append further requests.
+ *
+ * - A new node's NodeInfo appends SwitchInfo for a switch, and PortInfo of the port where the
+ *   scan begins. Other CA and router ports append nothing.
+ * - SwitchInfo appends PortInfo of all ports from 1.
+ * - PortInfo of a port with a link appends NodeInfo behind it. If the link may be FDR10,
+ *   Mellanox's ExtendedPortInfo comes first, which delays the node.
  */
 
 enum step {
@@ -35,19 +36,19 @@ enum step {
 
 struct item {
 	enum step step;
-	/* READ_NODE: leads to the node; READ_SWITCH: of the switch, any one */
+	/* READ_NODE: leads to the node; READ_SWITCH: any port of it */
 	const struct mad_fabric_port *port;
 };
 
 struct scan {
-	struct item *items; /* the queue; items are not removed */
+	struct item *items; /* queue; nothing is removed */
 	size_t first, end;
-	bool *found; /* by the index of the node */
+	bool *found; /* by node index */
 	uint32_t *order;
 	size_t count; /* in order */
 };
 
-/* The devices to which ibnetdiscover sends ExtendedPortInfo. */
+/* Whether ibnetdiscover sends ExtendedPortInfo to the device. */
 static bool has_extended_port_info(const struct mad_fabric_node *node)
 {
 	static const uint16_t devices[] = {0xa2d2, 0xc738, 0xc739, 0xc73a, 0xc73b,
@@ -131,12 +132,12 @@ static void scan_fabric(struct scan *scan, const struct mad_fabric *fabric)
 }
 
 /*
- * The indexes of all nodes, mad_fabric:node_count of them: first those that ibnetdiscover
- * finds, beginning at the origin, then the others. To be freed by free(). NULL without memory.
+ * Returns all mad_fabric:node_count node indexes: those ibnetdiscover finds from the origin,
+ * then the others. Use free(); NULL on OOM.
  */
 static uint32_t *scan_order(const struct mad_fabric *fabric)
 {
-	/* a port with a peer is queued three times at most, port 0 of a switch once */
+	/* a port with a peer is queued at most three times, a switch's port 0 once */
 	struct scan scan = {.items = calloc(fabric->port_count + 1, 3 * sizeof(struct item)),
 			    .found = calloc(fabric->node_count, sizeof(bool)),
 			    .order = calloc(fabric->node_count, sizeof(uint32_t))};
@@ -158,7 +159,7 @@ struct output {
 	const struct mad_node_names *names;
 };
 
-/* The words of the format for each type of node. Other types are not in the format. */
+/* The format's words for each node type; other types cannot be stored. */
 static const struct {
 	const char *word;
 	char letter;
@@ -174,7 +175,7 @@ static bool has_type(const struct mad_fabric_node *node)
 	return node->type < sizeof(types) / sizeof(*types) && types[node->type].word;
 }
 
-/* Bytes that are not printable in ASCII become blanks, whatever the locale. */
+/* Replaces bytes that are not printable ASCII by blanks, whatever the locale. */
 static void print_description(FILE *file, const struct mad_fabric_node *node)
 {
 	for (const char *c = node->description; *c; c++)
@@ -191,7 +192,7 @@ static void print_name(const struct output *out, const struct mad_fabric_node *n
 		print_description(out->file, node);
 }
 
-/* The bytes of a description that the line of the node does not have, as a comment. */
+/* A comment with the description's exact bytes, if the node's line lacks any. */
 static void print_exact_description(const struct output *out,
 				    const struct mad_fabric_node *node)
 {
@@ -214,7 +215,7 @@ static void print_port(const struct output *out, const struct mad_fabric_port *p
 	const struct mad_fabric_port *peer = port->peer;
 	bool of_switch = port->node->type == IB_NODE_SWITCH;
 	bool to_switch = peer->node->type == IB_NODE_SWITCH;
-	/* a switch has its LID at port 0 */
+	/* a switch's LID is at port 0 */
 	unsigned peer_lid = to_switch ? peer->node->lid : peer->lid;
 
 	fprintf(out->file, "[%u]", port->number);
@@ -267,7 +268,7 @@ static void print_node(const struct output *out, const struct mad_fabric_node *n
 	}
 }
 
-/* ibnetdiscover prints the nodes in reverse order. A fabric that was loaded has this order. */
+/* ibnetdiscover prints nodes in reverse order, as a loaded fabric has them. */
 static void print_nodes(const struct output *out, const struct mad_fabric *fabric,
 			const uint32_t *found)
 {
@@ -288,7 +289,7 @@ static void print_head(FILE *file, const struct mad_fabric *fabric)
 {
 	const struct mad_fabric_port *origin = fabric->origin;
 	time_t now = time(NULL);
-	char date[26]; /* "Thu Jan  1 00:00:00 1970\n", in all locales */
+	char date[26]; /* "Thu Jan  1 00:00:00 1970\n" in any locale */
 
 	fprintf(file, "#\n# Topology file: generated on %s#\n",
 		ctime_r(&now, date) ? date : "\n");
@@ -306,7 +307,7 @@ EXPORT int mad_fabric_store(const struct mad_fabric *fabric, FILE *file,
 
 	if (!fabric || !file)
 		return failure_of_call(0, -EINVAL);
-	if (first && first->node_info) { /* the fabric was discovered */
+	if (first && first->node_info) { /* discovered, not loaded */
 		found = scan_order(fabric);
 		if (!found)
 			return failure_of_call(0, -ENOMEM);

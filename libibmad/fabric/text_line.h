@@ -16,8 +16,8 @@ struct text_line {
 };
 
 /*
- * Reads the next line, without its end. 1: a line was read; 0: the end of the file; -EBADMSG:
- * the line is too long or has a zero byte; or another negative errno.
+ * Reads the next line without its newline. Returns 1, 0 at EOF, -EBADMSG (too long, or contains
+ * a NUL) or another negative errno.
  */
 static inline int text_line_read(struct text_line *line)
 {

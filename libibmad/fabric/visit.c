@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Reads the attributes and ports of a new node. */
+/* Reads a new node's attributes and ports. */
 
 #include "fabric/discovery.h"
 
@@ -10,11 +10,11 @@
 #include <string.h>
 
 /*
- * The limit of submitted requests of a node. The engine has not more in flight to a node, so
- * further requests would only need memory.
+ * Requests submitted per node. The engine won't have more in flight to one node, so more would
+ * just take memory.
  */
 #define SUBMITTED_MAX 16
-/* Timeouts without a response between, after which a node that has responded is given up. */
+/* Consecutive timeouts after which a node that has responded is given up. */
 #define SILENT_MAX    3
 #define QDR           4 /* LinkSpeedActive (IBA 14.2.5.6) */
 
@@ -22,8 +22,8 @@ struct visit {
 	struct discovery *discovery;
 	struct mad_fabric_node *node;
 	struct list requests;
-	unsigned open;        /* requests that are not complete */
-	unsigned next_number; /* of the port to be read next */
+	unsigned open;        /* not completed */
+	unsigned next_number; /* next port to read */
 	unsigned silent;      /* timeouts since the last response */
 	bool responded;
 	bool given_up;
@@ -43,7 +43,7 @@ static bool submit_get(struct visit *visit, unsigned attribute, unsigned modifie
 	return true;
 }
 
-/* The number of ports whose PortInfo was not requested yet. */
+/* Ports whose PortInfo was not requested yet. */
 static unsigned ports_left(const struct visit *visit)
 {
 	if (!(visit->discovery->options.read & MAD_FABRIC_READ_PORTS))
@@ -53,7 +53,7 @@ static unsigned ports_left(const struct visit *visit)
 
 /* --- failures ------------------------------------------------------------------------- */
 
-/* The port that a request to a node is about; NULL: it is about the node. */
+/* The port that a request is about; NULL: the node itself. */
 static struct mad_fabric_port *port_of_request(const struct mad_fabric_node *node,
 					       unsigned attribute, unsigned modifier)
 {
@@ -62,7 +62,7 @@ static struct mad_fabric_port *port_of_request(const struct mad_fabric_node *nod
 		       : NULL;
 }
 
-/* All failures of a node are one problem. A timeout in it has priority over another error. */
+/* All failures of a node are one problem, in which timeouts have priority. */
 static void note_failures(struct visit *visit, unsigned attribute, unsigned modifier, int error,
 			  unsigned status, unsigned count)
 {
@@ -72,7 +72,7 @@ static void note_failures(struct visit *visit, unsigned attribute, unsigned modi
 		.node = visit->node,
 		.port = port_of_request(visit->node, attribute, modifier),
 		.guid = visit->node->guid,
-		/* the response with the description may come later */
+		/* the description's response may come later */
 		.description = visit->node->description,
 		.attribute = attribute,
 		.modifier = modifier,
@@ -93,7 +93,7 @@ static void note_failures(struct visit *visit, unsigned attribute, unsigned modi
 	problem->count = count;
 }
 
-/* The ports that are left will not be requested. They count as failures. */
+/* Ports left unrequested count as failures. */
 static void leave_ports(struct visit *visit, int error)
 {
 	if (ports_left(visit))
@@ -120,7 +120,7 @@ static void request_failed(struct visit *visit, const struct discovery_request *
 {
 	bool is_optional = request->attribute == IB_ATTR_MLNX_EXT_PORT_INFO;
 
-	/* a node may refuse an attribute that it does not have, or not respond to it */
+	/* a node may refuse an attribute it lacks, or not respond */
 	if (is_optional && request->status)
 		return;
 	note_failures(visit, request->attribute, request->modifier, request->error,
@@ -138,7 +138,7 @@ static void read_port_info(struct mad_fabric_port *port, const uint8_t *info)
 	port->physical_state = (uint8_t)mad_read_field(info, 0, IB_PORT_PHYS_STATE_F);
 	port->mtu = (uint16_t)mad_link_mtu(
 		(uint32_t)mad_read_field(info, 0, IB_PORT_NEIGHBOR_MTU_F));
-	/* the ports of a switch have those of its port 0 (IBA 14.2.5.6) */
+	/* a switch's ports use port 0's (IBA 14.2.5.6) */
 	if (port->node->type == IB_NODE_SWITCH && port->number)
 		return;
 	port->lid = (uint16_t)mad_read_field(info, 0, IB_PORT_LID_F);
@@ -147,7 +147,7 @@ static void read_port_info(struct mad_fabric_port *port, const uint8_t *info)
 	port->capability_mask = (uint32_t)mad_read_field(info, 0, IB_PORT_CAPMASK_F);
 }
 
-/* FDR10 is QDR in PortInfo. The extended speeds are valid if port 0 of a switch says so. */
+/* FDR10 looks like QDR in PortInfo. Extended speeds are valid if a switch's port 0 says so. */
 static bool may_be_fdr10(const struct mad_fabric_port *port)
 {
 	const struct mad_fabric_port *port0 = mad_fabric_get_port(port->node, 0);
@@ -207,7 +207,10 @@ static void use_response(struct visit *visit, unsigned attribute, struct mad_fab
 	}
 }
 
-/* Submits more requests, or leaves the ports if the discovery has ended. May free the visit. */
+/*
+ * Submits more requests, or gives up the remaining ports if the discovery has ended. May free
+ * the visit.
+ */
 static void visit_continue(struct visit *visit)
 {
 	const struct discovery *discovery = visit->discovery;

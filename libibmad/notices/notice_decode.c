@@ -32,7 +32,7 @@ static void decode_mkey(struct mad_notice *notice, const uint8_t *raw)
 	notice->attribute = get16(raw, 18);
 	notice->modifier = get32(raw, 20);
 	notice->key = get64(raw, 24);
-	if (!(raw[33] & 0x80)) /* the request had no directed route */
+	if (!(raw[33] & 0x80)) /* no directed route */
 		return;
 	notice->path_length = raw[33] & 0x3f;
 	if (notice->path_length > PATH_MAX_HOPS)
@@ -40,7 +40,7 @@ static void decode_mkey(struct mad_notice *notice, const uint8_t *raw)
 	memcpy(notice->path, raw + 34, PATH_MAX_HOPS);
 }
 
-/* A packet with a bad key. "rest" is behind the key. */
+/* A packet with a bad key; "rest" follows the key. */
 static void decode_packet(struct mad_notice *notice, const uint8_t *raw, const uint8_t *rest)
 {
 	notice->details = MAD_NOTICE_LID | MAD_NOTICE_LID2 | MAD_NOTICE_KEY | MAD_NOTICE_SL |
@@ -57,7 +57,7 @@ static void decode_packet(struct mad_notice *notice, const uint8_t *raw, const u
 static void decode_details(struct mad_notice *notice, const uint8_t *raw)
 {
 	switch (notice->trap) {
-	case 64: /* GID in service, GID out of service, group created, group deleted */
+	case 64: /* GID in or out of service, group created or deleted */
 	case 65:
 	case 66:
 	case 67:
@@ -93,12 +93,12 @@ static void decode_details(struct mad_notice *notice, const uint8_t *raw)
 		break;
 	case 257:
 	case 258:
-		/* a P_Key or a Q_Key that the receiver does not have */
+		/* a P_Key or Q_Key the receiver lacks */
 		decode_packet(notice, raw, raw + 20);
 		notice->key = get32(raw, 16);
 		break;
 	case 259:
-		/* a P_Key that the switch's port does not have */
+		/* a P_Key the switch port lacks */
 		decode_packet(notice, raw, raw + 18);
 		notice->details |= MAD_NOTICE_SWITCH | MAD_NOTICE_PORT_NUMBER;
 		notice->key = get16(raw, 16);

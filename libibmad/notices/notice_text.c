@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Notices as a line of text. */
+/* Formats notices as a line of text. */
 
 #include "base/export.h"
 #include "fields/text.h"
@@ -80,7 +80,7 @@ static void put_trap(struct text *text, const struct mad_notice *notice)
 	static const char *const links[] = {"link integrity threshold reached",
 					    "excessive buffer overruns",
 					    "flow control watchdog expired"};
-	/* bad keys have LIDs of their own in the text */
+	/* bad keys come with their own LIDs */
 	bool is_bad_key = notice->trap == 257 || notice->trap == 258;
 
 	if (!notice->generic) {
@@ -189,7 +189,7 @@ static void put_port(struct text *text, const struct mad_notice *notice)
 	put_change(text, " MTU ", before->mtu, after->mtu);
 	put_change(text, " width ", before->width, after->width);
 	put_change(text, " speed ", before->speed, after->speed);
-	/* the byte before the changes may be one before the buffer */
+	/* the byte before may be outside the buffer */
 	if (text->at > changes && text->at[-1] == ',')
 		text->at--;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Notices of an engine: a registration at the SA (sa/keeper.h), which subscribes by a Set of
- * InformInfo (IBA 13.4.8.3) for each filter, and a server for the SA's Reports.
+ * An engine's notices: an SA registration (sa/keeper.h), which subscribes by a Set of
+ * InformInfo (IBA 13.4.8.3) per filter, and a server for the SA's Reports.
  *
- * The thread that processes the engine uses all this without a lock. The public calls, from any
- * thread, use only the atomic members, and with the lock the server and its last counts.
+ * No lock is needed in the processing thread. Public calls, from any thread, use only the
+ * atomic members and, with the lock, the server and its last counts.
  */
 
 #include "base/export.h"
@@ -20,33 +20,33 @@
 
 #define INTERVAL_MAX_MS 86400000
 #define FILTERS_MAX     REGISTRATION_REQUESTS
-#define RECENT          16384 /* reports that are stored */
-/* The time for which a report is stored, in microseconds. */
+#define RECENT          16384 /* reports remembered */
+/* For how long a report is remembered, in microseconds. */
 #define RECENT_US       10000000
-#define REPORT_SIZE     80 /* of a Notice and its issuer's GID */
+#define REPORT_SIZE     80 /* Notice and issuer GID */
 
-/* A report that was handed out. */
+/* A report already delivered. */
 struct recent_report {
 	int64_t at;
 	uint64_t tid;
-	uint64_t digest; /* of the notice and the sender */
+	uint64_t digest; /* of notice and sender */
 };
 
 struct mad_notices {
 	struct registration subscription;
-	struct mad_server *server;           /* NULL: it has ended */
-	struct mad_server_stats last_server; /* its counts when it ended */
-	bool ended;                          /* the subscription has ended: */
-	struct mad_failure end;              /* its failure, or zeros */
+	struct mad_server *server;           /* NULL: ended */
+	struct mad_server_stats last_server; /* counts when it ended */
+	bool ended;                          /* the subscription has ended */
+	struct mad_failure end;              /* the failure, or zeros */
 	unsigned end_status;
 	mad_notice_fn *callback;
 	void *arg;
 	atomic_ullong reports, confirmed, duplicates, malformed;
 	struct inform_info {
 		struct mad_sa_inform_info wire;
-		uint64_t components; /* the component mask */
+		uint64_t components; /* component mask */
 	} filters[FILTERS_MAX];
-	struct recent_report recent[RECENT]; /* by the transaction ID */
+	struct recent_report recent[RECENT]; /* by TID */
 };
 
 static struct mad_notices *notices_of(struct registration *registration)
@@ -54,7 +54,6 @@ static struct mad_notices *notices_of(struct registration *registration)
 	return list_entry(registration, struct mad_notices, subscription);
 }
 
-/* Calls the program back. */
 static void notices_tell(struct mad_notices *notices, const struct mad_notice *notice)
 {
 	notices->callback(notices, notice, notices->arg);
@@ -65,13 +64,13 @@ static void notices_tell(struct mad_notices *notices, const struct mad_notice *n
 #define ALL           0xffff
 #define ALL_PRODUCERS 0xffffff
 #define QP1           1
-/* Reports are confirmed within 4.096 us * 2^18, which is a second. */
+/* Reports are confirmed within 4.096 us * 2^18, i.e. a second. */
 #define RESPONSE_TIME 18
 #define BY_ALL                                                              \
 	(MAD_NOTICE_BY_TYPE | MAD_NOTICE_BY_TRAP | MAD_NOTICE_BY_PRODUCER | \
 	 MAD_NOTICE_BY_LIDS | MAD_NOTICE_BY_GID)
 
-/* 0, or -EINVAL: the filter has a value that InformInfo cannot have. */
+/* Returns 0, or -EINVAL if a filter value does not fit InformInfo. */
 static int make_inform_info(struct inform_info *info, const struct mad_notice_filter *filter)
 {
 	unsigned by = filter->by;
@@ -130,7 +129,7 @@ static int take_options(struct mad_notices *notices, const struct mad_notices_op
 
 /* --- the end ------------------------------------------------------------------------ */
 
-/* The registration and the server have ended: the last callback. */
+/* Registration and server have ended: makes the last callback. */
 static void notices_finish(struct mad_notices *notices)
 {
 	const struct mad_notice notice = {.kind = MAD_NOTICE_END,
@@ -158,8 +157,8 @@ static void subscription_end(struct registration *registration, int error, unsig
 }
 
 /*
- * The last callback of the server. The program, in the callback or in other threads, may read
- * the counts until the callback returns.
+ * The server's last callback. Until it returns, the program may read the counts, in the
+ * callback or other threads.
  */
 static void server_ended(struct mad_notices *notices)
 {
@@ -189,8 +188,8 @@ static const void *subscription_fill(struct registration *registration, unsigned
 }
 
 /*
- * Whether an InformInfo of the SA is this one. The SA may fill in the QP and the times, and
- * does not receive the reserved bytes.
+ * Whether an SA's InformInfo is this one. The SA may fill in QP and times, and does not see the
+ * reserved bytes.
  */
 static bool is_same(const struct mad_sa_inform_info *ours,
 		    const struct mad_sa_inform_info *theirs)
@@ -259,7 +258,7 @@ static const struct registration_ops subscription_ops = {
 
 /* --- reports: each is handed out once, although the SM may repeat it, and confirmed -- */
 
-/* FNV-1a. */
+/* FNV-1a */
 static uint64_t add_to_digest(uint64_t digest, const uint8_t *bytes, size_t size)
 {
 	while (size--)
@@ -267,7 +266,9 @@ static uint64_t add_to_digest(uint64_t digest, const uint8_t *bytes, size_t size
 	return digest;
 }
 
-/* Whether the report, of REPORT_SIZE bytes at least, was handed out; stores it otherwise. */
+/*
+ * Whether the report (at least REPORT_SIZE bytes) was already delivered; remembers it if not.
+ */
 static bool is_repeated(struct mad_notices *notices, const struct mad_request *request)
 {
 	const uint8_t lid[] = {(uint8_t)(request->from.lid >> 8), (uint8_t)request->from.lid};
@@ -283,7 +284,6 @@ static bool is_repeated(struct mad_notices *notices, const struct mad_request *r
 	return false;
 }
 
-/* The callback of the server. */
 static void report_came(struct mad_server *server, struct mad_request *request, int error,
 			void *arg)
 {
@@ -292,7 +292,7 @@ static void report_came(struct mad_server *server, struct mad_request *request, 
 	struct mad_notice notice;
 
 	(void)server;
-	(void)error; /* the registration has the same */
+	(void)error; /* the registration gets the same */
 	if (!request) {
 		server_ended(notices);
 		return;

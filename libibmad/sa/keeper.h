@@ -6,10 +6,9 @@
  * forgotten them, and registers again:
  *
  * - It reads the local PortInfo (no fabric traffic), and registers again if SM or LID changed
- * or the link was down.
- *
+ *   or the link was down.
  * - It requests the SA's records of the port, one table at a time, independent of the number of
- * registrations.
+ *   registrations.
  *
  * No lock is needed in the processing thread. Other threads, with the lock, only touch
  * registrations just added, the timer and the atomic members.
