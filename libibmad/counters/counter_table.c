@@ -288,7 +288,7 @@ void counter_source_read(enum counter_source source, const uint8_t *data, uint64
 			if (value == maximum)
 				reading->at_maximum |= MAD_COUNTER_BIT(i);
 		}
-		/* impossible for a link, and at the 64-bit maximum */
+		/* no link can have counted this much */
 		if (*sum == UINT64_MAX || *sum > UINT64_MAX / row->info.multiplier) {
 			reading->odd |= MAD_COUNTERS_ODD_VALUE;
 			reading->odd_values |= MAD_COUNTER_BIT(i);

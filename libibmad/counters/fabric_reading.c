@@ -21,7 +21,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Nodes read at once, hence requests queued or in flight. */
+/* Nodes read at once, hence the maximum of requests queued or in flight. */
 #define WALKS       1024
 /*
  * A node is given up after this many consecutive ports without a response, or after one if it

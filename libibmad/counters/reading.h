@@ -24,13 +24,13 @@ struct abilities {
 struct mad_counters_node {
 	atomic_uint users;               /* creator and readings in progress */
 	atomic_bool known;               /* from its ClassPortInfo */
-	_Atomic uint64_t capabilities;   /* capability_mask, then capability_mask2 */
+	_Atomic uint64_t capabilities;   /* capability_mask above capability_mask2 */
 	_Atomic uint16_t refused;        /* as in struct abilities */
 	struct mad_async *_Atomic asker; /* engine whose inquiry this is, or NULL */
 	struct inquiry *inquiry;         /* counters.c's; used only by the asker */
 };
 
-/* The node may be NULL. */
+/* The node may be NULL in these calls. */
 void node_hold(struct mad_counters_node *node);
 /* Frees the node after the last user. */
 void node_release(struct mad_counters_node *node);

@@ -79,14 +79,14 @@ struct mad_async {
 	struct sa_client *sa;     /* sa/sa_request.c's; NULL: no SA request so far */
 	struct sa_keeper *keeper; /* NULL: no SA registration so far */
 
-	/* what is to be called back */
+	/* callbacks to make */
 	struct list completed; /* requests */
 	struct list arrived;   /* incoming requests, for its servers */
 	struct list refused;   /* incoming requests to refuse with BUSY */
 	struct list ended;     /* servers due for their last callback */
 	struct list calls;     /* operations with a function to call */
 
-	/* who calls back */
+	/* the processing thread */
 	enum engine_thread thread;
 	pthread_t processor;    /* unless ENGINE_FREE */
 	struct waiter waiter;   /* ENGINE_WAITED */

@@ -695,7 +695,7 @@ static bool handle_kept_response(struct requests *all, struct request *request)
 /* --- after writing -------------------------------------------------------------- */
 
 /*
- * The kernel found no port with the GID: the attempt counts as unanswered, the next may find
+ * The kernel found no port with the GID: the attempt gets no response; the next may find
  * it. The search takes about a second, maybe longer than several attempts.
  */
 static bool no_port_found(struct requests *all, struct request *request, int64_t now)

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Compares two discoveries. A node or link that a fabric does not have may exist all the same,
- * so that only those count as removed or added which certainly are.
+ * Compares two discoveries. A node or link missing in one of them may still exist, so only
+ * those that are certainly gone or new are reported as removed or added.
  *
- * The nodes that a discovery did not find are behind ports that are up and have no peer. Such a
- * port is silent or unexplored:
+ * Nodes that a discovery missed are behind ports that are up but have no peer. Such a port is
+ * silent or unexplored:
  *
- * - Silent: a node did not respond. The cables of nodes that do not respond are taken to be as
- * they are in the other fabric, so that only the nodes behind such a node are hidden. If the
- * port has another cable in the other fabric, or none, each node may be behind the port.
- *
- * - Unexplored: the discovery did not go on (max_hops, 63 hops, max_nodes), or the response was
- * of no use. Each node may be behind the port.
+ * - Silent: a node did not respond. Its cables are assumed to be those in the other fabric, so
+ *   only the nodes behind it are hidden. If the other fabric has another cable at this port, or
+ *   none, any node may be behind it.
+ * - Unexplored: the discovery stopped (max_hops, 63 hops, max_nodes), or the response was
+ *   unusable. Any node may be behind the port.
  */
 
 #include "base/export.h"

@@ -29,7 +29,7 @@
 #define RAISE_US      10000
 /* Judgements without a change before the limit is measured again. */
 #define UNCHANGED_MAX 64
-/* Unanswered copies after which a node counts as dead. */
+/* Copies without a response after which a node counts as dead. */
 #define COPIES_DEAD   3
 
 void flow_init(struct flow_control *flow)

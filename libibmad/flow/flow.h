@@ -85,8 +85,8 @@ static inline bool flow_has_place(const struct flow_control *flow, const struct 
 }
 
 /*
- * Whether to skip ahead in the queue: in a silence, or (returned once) after many unanswered
- * MADs.
+ * Whether to skip ahead in the queue: in a silence, or (returned once) after many MADs without
+ * a response.
  */
 static inline bool flow_take_skip(struct flow_control *flow, unsigned window)
 {

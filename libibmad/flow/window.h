@@ -38,7 +38,7 @@ struct flow_window {
 	uint32_t usual_us;    /* three in four round trips are shorter; 0: unknown */
 	uint32_t shortest_us; /* of this sample and the previous one; 0: none */
 	uint32_t shortest_before_us;
-	int64_t newest;    /* send time of the newest answered MAD */
+	int64_t newest;    /* send time of the newest MAD with a response */
 	int64_t responded; /* time of the latest response */
 	/* judgements */
 	enum flow_phase phase;

@@ -292,7 +292,7 @@ static void report_came(struct mad_server *server, struct mad_request *request, 
 	struct mad_notice notice;
 
 	(void)server;
-	(void)error; /* the registration gets the same */
+	(void)error; /* the registration reports the same */
 	if (!request) {
 		server_ended(notices);
 		return;

@@ -74,7 +74,7 @@ static void keeper_set_timer(struct sa_keeper *keeper, int64_t at)
 	engine_leave(keeper->engine);
 }
 
-/* --- what the program is told ----------------------------------------------------- */
+/* --- notifying the program -------------------------------------------------------- */
 
 /* A failure without a request. */
 static struct mad_failure failure_of_none(int error)
@@ -133,7 +133,7 @@ static void registration_end(struct registration *registration,
 
 /* --- rounds: a request for each slot ---------------------------------------------- */
 
-/* Starts a round at once. */
+/* Makes a round due at once. */
 static void registration_renew(struct registration *registration)
 {
 	registration->retry_ms = 0;
@@ -149,7 +149,7 @@ static void cancel_round(struct registration *registration)
 			mad_async_cancel(registration->engine, registration->slots[i].id);
 }
 
-/* All requests were answered or failed. */
+/* All requests are complete. */
 static void end_round(struct registration *registration)
 {
 	const struct mad_failure *failure = &registration->failure;

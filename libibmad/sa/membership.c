@@ -60,7 +60,7 @@ static int membership_take(struct registration *registration, unsigned index, co
 	(void)index;
 	if (size < RECORD_SIZE)
 		return -EBADMSG;
-	/* join the group an SA has chosen again from now on */
+	/* the SA chose the group: use that one from now on */
 	if (bytes_are_zero(ours->mgid, sizeof(ours->mgid)))
 		memcpy(membership->request.mgid, data, sizeof(ours->mgid));
 	if (memcmp(ours->mgid, data, sizeof(ours->mgid)) != 0)

@@ -25,6 +25,7 @@
 #define MOVES_MOST    3
 #define TRUSTED_US    1000000
 
+/* What a request waits for. */
 enum sa_phase {
 	NEEDS_GUID, /* NodeInfo: the record needs the port's GID */
 	NEEDS_PORT, /* PortInfo: SA address and GID prefix */
