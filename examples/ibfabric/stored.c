@@ -67,9 +67,11 @@ static const struct mad_fabric_node *find_partner(const struct mad_fabric_node *
 	return partner && find_replaced(partner, other, own) == node ? partner : NULL;
 }
 
+#define CONNECTION_SIZE (2UL * PLACE_SIZE)
+
 /* Where a node is connected, for example "; it was connected to leaf-1/3". */
 static char *connection(const struct mad_fabric_node *node, const char *format,
-			char text[2 * PLACE_SIZE])
+			char text[CONNECTION_SIZE])
 {
 	const struct mad_fabric_port *port = NULL;
 	char place[PLACE_SIZE];
@@ -78,7 +80,7 @@ static char *connection(const struct mad_fabric_node *node, const char *format,
 		port = mad_fabric_get_port(node, i);
 	*text = 0;
 	if (port && port->peer)
-		snprintf(text, 2 * PLACE_SIZE, "%s %s", format,
+		snprintf(text, CONNECTION_SIZE, "%s %s", format,
 			 short_place(at_port(port->peer), place));
 	return text;
 }
@@ -87,7 +89,7 @@ static void report_node(const struct comparison *comparison,
 			const struct mad_fabric_node *before,
 			const struct mad_fabric_node *after)
 {
-	char text[2 * PLACE_SIZE];
+	char text[CONNECTION_SIZE];
 	const struct mad_fabric_node *partner;
 
 	if (!after) {
