@@ -328,7 +328,7 @@ static void begin_walks(struct engine_operation *operation)
 
 static bool are_options(const struct mad_fabric_counters_options *options)
 {
-	if (!is_reserved(options->reserved) || !is_cancel(options->cancel))
+	if (!is_reserved(options->reserved) || !cancel_is_valid(options->cancel))
 		return false;
 	return !(options->leave_out & ~LEAVE_OUT) && options->timeout_ms >= 0 &&
 	       (!options->counters || options->counters & MAD_COUNTERS_ALL);

@@ -198,7 +198,7 @@ int64_t engine_timer_at(const struct mad_async *engine);
 /* --- limits of operations: async.c ------------------------------------------------ */
 
 /* Validates a call's options.cancel. */
-static inline bool is_cancel(const struct mad_cancel *cancel)
+static inline bool cancel_is_valid(const struct mad_cancel *cancel)
 {
 	return !cancel || is_reserved(cancel->reserved);
 }

@@ -221,7 +221,7 @@ static bool are_options(const struct mad_fabric_options *options)
 {
 	const ib_portid_t *from = options->from;
 
-	if (!is_reserved(options->reserved) || !is_cancel(options->cancel) ||
+	if (!is_reserved(options->reserved) || !cancel_is_valid(options->cancel) ||
 	    options->read & ~READ_ALLOWED || options->timeout_ms < 0)
 		return false;
 	if (!from)

@@ -84,7 +84,7 @@ static bool is_valid(const struct mad_sa_query *query)
 		return false;
 	}
 	return query->attribute <= UINT16_MAX && !query->record == !query->record_size &&
-	       is_reserved(query->reserved) && is_cancel(query->cancel) &&
+	       is_reserved(query->reserved) && cancel_is_valid(query->cancel) &&
 	       (!query->sa || (query->sa->lid > 0 && query->sa->lid <= UINT16_MAX));
 }
 
