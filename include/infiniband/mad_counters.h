@@ -273,9 +273,9 @@ struct mad_counters_options {
 
 /**
  * Reads the counters of a port of the node with the LID in dport; port 0 is a switch's
- * management port. options may be NULL, counters too with options->details. Fills in *counters
- * even on failure, with "present" for what was read. -EOPNOTSUPP if the node has nothing that
- * is wanted.
+ * management port. options may be NULL; so may counters if options->details is set. Fills in
+ * *counters even on failure; "present" has the bits of what was read. -EOPNOTSUPP if the node
+ * has none of the requested counters.
  */
 int mad_counters_read(struct ibmad_port *port, const ib_portid_t *dport, unsigned port_number,
 		      const struct mad_counters_options *options, struct mad_counters *counters,

@@ -15,10 +15,10 @@
  * node moves. Counters are requested by LID: see check_guid in case the SM gives a LID to
  * another node.
  *
- * The port needs IB_PERFORMANCE_CLASS. Results belong to the object and are valid until its
- * next call. One thread at a time may use an object; while a reading on an engine is in flight,
- * that is the thread that processes the engine. Calls return 0 or more, or a negative errno
- * (mad_errors.h). See mad_fabric_counters_read(3).
+ * The port needs IB_PERFORMANCE_CLASS. Results belong to the object and are valid until the
+ * next call with it. One thread at a time may use an object; while a reading on an engine is in
+ * flight, that is the thread that processes the engine. Calls return 0 or more, or a negative
+ * errno (mad_errors.h). See mad_fabric_counters_read(3).
  */
 #ifndef INFINIBAND_MAD_FABRIC_COUNTERS_H
 #define INFINIBAND_MAD_FABRIC_COUNTERS_H
@@ -124,7 +124,7 @@ int mad_fabric_counters_submit(struct mad_async *async, struct mad_fabric_counte
 
 /* --- results ---------------------------------------------------------------------- */
 
-/** A port. Valid, like what it points to (except port), until the object's next call. */
+/** A port. Valid, like what it points to (except port), until the next call with the object. */
 struct mad_fabric_counters_port {
 	uint64_t guid;
 	/** in the latest fabric, or NULL */
@@ -141,7 +141,7 @@ struct mad_fabric_counters_port {
 	unsigned status; /**< MAD status, for -EIO */
 	unsigned events;
 	uint8_t number;
-	/** the latest reading wanted this port */
+	/** the latest reading included this port */
 	bool is_latest;
 };
 
