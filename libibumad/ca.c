@@ -82,7 +82,7 @@ static int read_pkeys(const char *port_path, struct umad_port *port)
 	return err == -ENOENT ? confirm_absence(port_path) : err;
 }
 
-/* An attribute, or `otherwise` if the device lacks it. Fails only on a shortage. */
+/* An attribute, or `otherwise` if the device lacks it. Fails only if sysfs_shortage(). */
 static int read_optional(const char *path, const char *name, char *text, size_t size,
 			 const char *otherwise)
 {

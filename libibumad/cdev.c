@@ -61,7 +61,7 @@ struct search {
 	int unreadable; /* the first error that is not sysfs_absent(); 0: none */
 };
 
-/* Returns a shortage, which ends the search; remembers any other error. */
+/* Returns an error that ends the search, a sysfs_shortage(); remembers any other. */
 static int note_error(struct search *search, int err)
 {
 	if (err < 0 && !sysfs_absent(err) && !search->unreadable)
@@ -88,7 +88,7 @@ static int match_device(const char *name, void *arg)
 	return 1;
 }
 
-/* Returns 0, -EINVAL if there is no such device, or a shortage. */
+/* Returns 0, -EINVAL if there is no such device, or an error that is a sysfs_shortage(). */
 static int search_folder(struct search *search, const char *dir)
 {
 	int ret;

@@ -69,7 +69,7 @@ static int add_port(struct port_list *list, const char *ca_name, const umad_port
 
 /*
  * Adds the ports of a device that can be read as a whole; with many ports, only if asked to.
- * Fails on a shortage.
+ * Fails only if sysfs_shortage().
  */
 static int add_device(struct port_list *list, const char *ca_name, bool many, bool *has_many)
 {

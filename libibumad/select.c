@@ -90,7 +90,7 @@ static int rank_switch(const char *ca_name, int portnum, const struct criteria *
 
 /*
  * Rank and number of a device's best port, with readable_only among readable ones. Negative
- * errno on a shortage, or if no port is usable and one cannot be read.
+ * errno if sysfs_shortage(), or if no port is usable and one cannot be read.
  */
 static int rank_ports(const char *ca_name, int type, const struct criteria *criteria,
 		      bool readable_only, int *portnum)
