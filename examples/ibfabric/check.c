@@ -67,7 +67,9 @@ static void check_silent(const struct mad_fabric *fabric, const struct mad_fabri
 	if (known && problem->count > 1)
 		found_of(problem->guid, KIND_NO_RESPONSE, at_node(known),
 			 at_port(problem->port),
-			 "the node does not respond, nor at %u more ports", problem->count - 1);
+			 "the node does not respond; %u more port%s lead%s to it",
+			 problem->count - 1, problem->count == 2 ? "" : "s",
+			 problem->count == 2 ? "s" : "");
 	else if (known)
 		found_of(problem->guid, KIND_NO_RESPONSE, at_node(known),
 			 at_port(problem->port), "the node does not respond");

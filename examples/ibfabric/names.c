@@ -148,6 +148,19 @@ bool is_first_end(const struct mad_fabric_port *port)
 
 /* --- selections --------------------------------------------------------------------- */
 
+/* Of a CA or router: whether the port, or a port of the node, has the GUID. */
+static bool has_port_guid(struct place place, uint64_t guid)
+{
+	const struct mad_fabric_port *port;
+
+	for (unsigned i = 1; i <= place.node->port_count; i++) {
+		port = mad_fabric_get_port(place.node, i);
+		if (port && port->guid == guid && (!place.port || place.port == port))
+			return place.node->type != IB_NODE_SWITCH;
+	}
+	return false;
+}
+
 /* Whether a text is the GUID of the place, or its name, or a pattern of names. */
 static bool is_name_of(const char *pattern, struct place place)
 {
@@ -155,8 +168,7 @@ static bool is_name_of(const char *pattern, struct place place)
 	uint64_t guid = strtoull(pattern, &end, 16);
 
 	if (strncmp(pattern, "0x", 2) == 0 && !*end)
-		return guid == place.node->guid || (place.port && guid == place.port->guid &&
-						    place.node->type != IB_NODE_SWITCH);
+		return guid == place.node->guid || has_port_guid(place, guid);
 	return fnmatch(pattern, node_name(place.node, name), 0) == 0;
 }
 

@@ -70,18 +70,25 @@ static const struct mad_fabric_node *find_partner(const struct mad_fabric_node *
 #define CONNECTION_SIZE (2UL * PLACE_SIZE)
 
 /* Where a node is connected, for example "; it was connected to leaf-1/3". */
-static char *connection(const struct mad_fabric_node *node, const char *format,
-			char text[CONNECTION_SIZE])
+static char *connection(const struct mad_fabric_node *node, const struct mad_fabric *other,
+			const char *format, char text[CONNECTION_SIZE])
 {
-	const struct mad_fabric_port *port = NULL;
+	const struct mad_fabric_port *port, *peer = NULL;
 	char place[PLACE_SIZE];
+	bool is_known = false; /* the peer is in the other fabric, too */
 
-	for (unsigned i = 0; i <= node->port_count && (!port || !port->peer); i++)
+	for (unsigned i = 0; i <= node->port_count && !is_known; i++) {
 		port = mad_fabric_get_port(node, i);
+		if (!port || !port->peer)
+			continue;
+		is_known = mad_fabric_find_guid(other, port->peer->node->guid) != NULL;
+		if (is_known || !peer)
+			peer = port->peer;
+	}
 	*text = 0;
-	if (port && port->peer)
+	if (peer)
 		snprintf(text, CONNECTION_SIZE, "%s %s", format,
-			 short_place(at_port(port->peer), place));
+			 short_place(at_port(peer), place));
 	return text;
 }
 
@@ -95,7 +102,8 @@ static void report_node(const struct comparison *comparison,
 	if (!after) {
 		if (!find_partner(before, comparison->before, comparison->after))
 			found(KIND_NODE_MISSING, at_node(before), nowhere, "is not there%s",
-			      connection(before, "; it was connected to", text));
+			      connection(before, comparison->after, "; it was connected to",
+					 text));
 		return;
 	}
 	partner = find_partner(after, comparison->after, comparison->before);
@@ -104,7 +112,7 @@ static void report_node(const struct comparison *comparison,
 		      "the second is gone, the first is new");
 	else
 		found(KIND_NODE_NEW, at_node(after), nowhere, "is not in the stored fabric%s",
-		      connection(after, "; it is connected to", text));
+		      connection(after, comparison->before, "; it is connected to", text));
 }
 
 static void report_node_change(const struct mad_fabric_node *before,
@@ -256,7 +264,9 @@ int run_store(void)
 		die("store: give one file; ibfabric store --help tells more");
 	settings.arguments += path != NULL;
 	fabric = discover(NULL);
-	/* the file is replaced when the new one is complete */
+	if (path && is_over())
+		die("%s is not written: %s ended the discovery", path, why_over());
+	/* the file is replaced when the new one is written as a whole */
 	if (path && asprintf(&name, "%s.XXXXXX", path) < 0)
 		die("out of memory");
 	if (path && ((descriptor = mkstemp(name)) < 0 || !(file = fdopen(descriptor, "w"))))
