@@ -357,7 +357,7 @@ int mad_counters_tracker_add(struct mad_counters_tracker *tracker,
 /** Call it when the LID belongs to another NodeGUID: counters start again, totals continue. */
 void mad_counters_tracker_replace(struct mad_counters_tracker *tracker);
 
-/** Valid until the tracker's next call. NULL for NULL. */
+/** Valid until the next call with this tracker. NULL for NULL. */
 const struct mad_counters_totals *mad_counters_tracker_totals(
 	const struct mad_counters_tracker *tracker);
 
