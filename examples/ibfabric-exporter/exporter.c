@@ -59,12 +59,12 @@ enum {
 static const char *const gauges[][2] = {
 	{"state", "1 Down, 2 Init, 3 Armed, 4 Active"},
 	{"physical_state", "1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 Recovery"},
-	{"rate_bytes_per_second", "Rate of the link; 0: the link is down, or not known"},
-	{"rate_possible_bytes_per_second", "The highest rate that both ends support"},
-	{"peer_up", "Whether a node responds at the other end of the link"},
-	{"info", "Name, LID and link of the port, and its peer"},
-	{"counters_up", "Whether the latest reading has read the port"},
-	{"at_maximum", "1: the counter may have missed events"}};
+	{"rate_bytes_per_second", "Rate of the link; 0 if it is down or the rate is unknown"},
+	{"rate_possible_bytes_per_second", "Highest rate that both ends support; 0 if unknown"},
+	{"peer_up", "1 if a node responds at the other end of the link, else 0"},
+	{"info", "Name, LID, link and peer of the port"},
+	{"counters_up", "1 if the latest reading of the counters succeeded, else 0"},
+	{"at_maximum", "1: the counter is at its maximum and may have missed events"}};
 
 /* Contradictions of enum mad_fabric_problem_kind, as labels. */
 static const char *const contradictions[] = {
@@ -118,24 +118,23 @@ static bool has_text, has_failed; /* a text was written, or could not be */
 static _Noreturn void say_usage(FILE *out, int status)
 {
 	fputs("usage: ibfabric-exporter [OPTION ...]\n\n"
-	      "Prints the topology and the counters of a fabric for Prometheus, or serves "
-	      "them.\n\n"
+	      "Prints the topology and counters of a fabric for Prometheus, or serves them.\n\n"
 	      "  -C DEVICE             the local device\n"
-	      "  -P PORT               the port of the local device\n"
-	      "  --listen PORT         serves by HTTP at this TCP port; 0 is any, which is "
-	      "printed\n"
-	      "  --address ADDRESS     the address of the server (default: all)\n"
-	      "  --topology SECONDS    the interval of discoveries (default: 60)\n"
-	      "  --counters SECONDS    the interval of readings of the counters (default: 30)\n"
-	      "  --only LIST           of topology, traffic, errors, rcv-errors, discards, "
-	      "fec\n"
+	      "  -P PORT               the port of this device\n"
+	      "  --listen PORT         serves HTTP on this TCP port (0: any; prints it)\n"
+	      "  --address ADDRESS     listens only on this address (default: all)\n"
+	      "  --topology SECONDS    the interval between discoveries (default: 60)\n"
+	      "  --counters SECONDS    the interval between readings of the counters\n"
+	      "                        (default: 30)\n"
+	      "  --only LIST           only these groups, separated by commas: topology,\n"
+	      "                        traffic, errors, rcv-errors, discards, fec\n"
 	      "                        (default: topology,traffic,errors)\n"
-	      "  --nonzero             leaves out counters that are 0\n"
-	      "  --switches            leaves out the ports of CAs and routers\n"
-	      "  --max-rate N          sends N requests a second at most\n"
-	      "  --time-limit SECONDS  ends a discovery or reading after this time (default: "
-	      "600)\n"
-	      "  --m-key-file FILE     the M_Key of the fabric, in hexadecimal\n"
+	      "  --nonzero             omits counters that are 0\n"
+	      "  --switches            omits the ports of CAs and routers\n"
+	      "  --max-rate N          sends at most N requests per second\n"
+	      "  --time-limit SECONDS  gives up on a discovery or reading after this time\n"
+	      "                        (default: 600)\n"
+	      "  --m-key-file FILE     a file with the M_Key of the fabric, in hexadecimal\n"
 	      "  --help                prints this text\n"
 	      "  --version             prints the version\n",
 	      out);
@@ -146,8 +145,10 @@ static int get_number(const char *text, int least, int most)
 {
 	int number = read_number(text, least, most);
 
-	if (number < 0)
+	if (number < 0) {
+		warnx("%s is not a number from %d to %d", text, least, most);
 		say_usage(stderr, 2);
+	}
 	return number;
 }
 
@@ -156,8 +157,10 @@ static double get_time(const char *text)
 {
 	unsigned ms = read_ms(text);
 
-	if (ms < LEAST_MS)
+	if (ms < LEAST_MS) {
+		warnx("%s is not a time in seconds (0.1 to 1000000)", text);
 		say_usage(stderr, 2);
+	}
 	return ms / 1e3;
 }
 
@@ -354,11 +357,11 @@ static void put_round(gzFile out, const struct round *round)
 {
 	if (round->duration > 0) {
 		put_number(out, round->name, "timestamp_seconds", (double)round->since,
-			   "When the round began");
+			   "Unix time at which the latest successful round began");
 		put_number(out, round->name, "duration_seconds", round->duration,
-			   "Of this round");
+			   "How long this round took");
 	}
-	put_number(out, round->name, "failures_total", round->failed, "Rounds that failed");
+	put_number(out, round->name, "failures_total", round->failed, "Failed rounds");
 }
 
 /* Where a node or port is: what is not known (0, NULL) is empty. The cable of "port" leads to
@@ -448,7 +451,7 @@ static void put_duplicates(gzFile out)
 		}
 	qsort(places, count, sizeof(*places), compare_places);
 	put_family(out, "duplicate_guid", "gauge",
-		   "A node or port whose GUID another one has, too");
+		   "A node or port that shares its GUID with another");
 	for (size_t i = 0; i < count; i++) {
 		const struct place *place = &places[i];
 		const struct mad_fabric_port *port = place->port,
@@ -478,15 +481,16 @@ static void put_fabric(gzFile out)
 	size_t counts[KINDS] = {0};
 	const struct mad_fabric_problem *problem;
 
-	put_number(out, "fabric", "nodes", (double)fabric->node_count, "Nodes that respond");
+	put_number(out, "fabric", "nodes", (double)fabric->node_count, "Nodes that responded");
 	for (size_t i = 0; (problem = mad_fabric_get_problem(fabric, i)); i++)
 		if (problem->kind < KINDS) /* a later library may have more */
 			counts[problem->kind]++;
 	put_number(
 		out, "fabric", "failures",
 		(double)(counts[MAD_FABRIC_PROBLEM_BEHIND] + counts[MAD_FABRIC_PROBLEM_NODE]),
-		"Nodes with requests that failed, and ports with a node that does not respond");
-	put_family(out, "fabric_contradictions", "gauge", "In the latest discovery");
+		"Nodes that did not respond, or not to all requests");
+	put_family(out, "fabric_contradictions", "gauge",
+		   "Contradictions in the latest discovery");
 	for (unsigned kind = MAD_FABRIC_PROBLEM_PEER; kind < KINDS; kind++)
 		gzprintf(out, "infiniband_fabric_contradictions{kind=\"%s\"} %zu\n",
 			 contradictions[kind], counts[kind]);
@@ -546,9 +550,9 @@ static void write_text(const struct round *round)
 	if (has_topology())
 		put_fabric(out);
 	mad_async_get_stats(async, &stats, sizeof(stats));
-	put_number(out, "mads", "sent_total", (double)stats.sent, "MADs");
+	put_number(out, "mads", "sent_total", (double)stats.sent, "MADs sent");
 	put_number(out, "requests", "timed_out_total", (double)stats.timed_out,
-		   "Without a response");
+		   "Requests that timed out");
 	if (end_text(out, round->begin,
 		     now() + ROUNDS_OF_TEXT * (round->interval + round->duration)))
 		has_text = true;
@@ -670,8 +674,10 @@ static void read_key(const char *name)
 {
 	FILE *file = or_exit(fopen(name, "re"));
 
-	if (fscanf(file, "%" SCNx64, &discovery.m_key) != 1)
+	if (fscanf(file, "%" SCNx64, &discovery.m_key) != 1) {
+		warnx("%s: the file contains no M_Key in hexadecimal", name);
 		say_usage(stderr, 2);
+	}
 	reading.m_key = discovery.m_key;
 	fclose(file);
 }
@@ -732,8 +738,11 @@ int main(int argc, char **argv)
 	totals = or_exit(mad_fabric_counters_create(&settings));
 	if (!open_port())
 		or_exit(NULL);
-	if (listen_port && !start_server(listen_address, listen_port))
+	if (listen_port && !start_server(listen_address, listen_port)) {
+		warnx("--address: %s is not an IPv4 or IPv6 address",
+		      listen_address ? listen_address : "0.0.0.0");
 		say_usage(stderr, 2);
+	}
 	run();
 	return finish(!has_text);
 }

@@ -67,7 +67,7 @@ gzFile begin_text(bool is_served)
 		gzbuffer(text, 65536);
 		return text;
 	}
-	warn("a text that cannot be written");
+	warn("cannot write the metrics");
 	if (file != -1)
 		close(file);
 	if (next_file != -1)
@@ -78,7 +78,7 @@ gzFile begin_text(bool is_served)
 bool end_text(gzFile text, double begin, double end)
 {
 	if (gzclose(text) != Z_OK) {
-		warn("a text that cannot be written");
+		warn("cannot write the metrics");
 		close(next_file);
 		return false;
 	}
@@ -259,6 +259,7 @@ bool start_server(const char *address, const char *port)
 					      to->ai_addr));
 		freeaddrinfo(to);
 	}
-	warnx("port %u", MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
+	warnx("listening on port %u",
+	      MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
 	return true;
 }
