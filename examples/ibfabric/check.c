@@ -87,11 +87,11 @@ static void check_problem(const struct mad_fabric *fabric, const struct mad_fabr
 		const char *text;
 	} others[] = {
 		[MAD_FABRIC_PROBLEM_PEER] = {KIND_CONTRADICTION,
-					     "the two disagree about their cables"},
+					     "the two ports disagree about their link"},
 		[MAD_FABRIC_PROBLEM_PORT_COUNT] = {KIND_CONTRADICTION,
 						   "the number of ports is impossible"},
 		[MAD_FABRIC_PROBLEM_NODE_TYPE] = {KIND_CONTRADICTION,
-						  "the node is no CA, switch or router"},
+						  "the node is not a CA, switch or router"},
 		[MAD_FABRIC_PROBLEM_LOOP] = {KIND_LOOP,
 					     "the cable leads from the node to itself"},
 		[MAD_FABRIC_PROBLEM_LINK] = {KIND_LINK_MISMATCH,
@@ -112,17 +112,17 @@ static void check_problem(const struct mad_fabric *fabric, const struct mad_fabr
 		if (is_node && problem->node)
 			is_nameless[problem->node->index] = true;
 		if (problem->error == -EIO || problem->error == -EBADMSG)
-			found(KIND_BAD_RESPONSE, place, nowhere, "a response%s is wrong: %s",
-			      is_node ? "" : " of the node at the other end", text);
+			found(KIND_BAD_RESPONSE, place, nowhere, "bad response%s: %s",
+			      is_node ? "" : " from the node at the other end", text);
 		else if (problem->error == -ETIMEDOUT && is_node)
 			found(KIND_NO_RESPONSE, place, nowhere,
-			      "%u requests after the first have no response", problem->count);
+			      "no response to %u requests after the first", problem->count);
 		else if (problem->error == -ETIMEDOUT)
 			check_silent(fabric, before, problem);
 		break;
 	case MAD_FABRIC_PROBLEM_GUID:
 		found_of(problem->guid, KIND_DUPLICATE_GUID, place, other,
-			 "the GUID 0x%016" PRIx64 " is there twice", problem->guid);
+			 "the GUID 0x%016" PRIx64 " appears twice", problem->guid);
 		break;
 	case MAD_FABRIC_PROBLEM_LID:
 		found(KIND_DUPLICATE_LID, place, other, "both have the LID %u",
@@ -183,7 +183,7 @@ static void check_link(const struct mad_fabric_port *port, bool expects_active)
 		      mad_link_speed_name(port->speed_possible), setting);
 	}
 	if (expects_active && port->info && port->state != MAD_PORT_ACTIVE)
-		found(KIND_NOT_ACTIVE, at_port(port), at_port(port->peer), "is in the state %s",
+		found(KIND_NOT_ACTIVE, at_port(port), at_port(port->peer), "is in state %s",
 		      state_name(port));
 }
 
@@ -269,7 +269,8 @@ static void check_fec(const struct mad_fabric *fabric)
 		check_fec_of_link(&ends[i], &ends[i + 1]);
 	for (size_t i = 0; i < count; i++)
 		if (ends[i].error)
-			record_failure(at_port(ends[i].port), "its FEC could not be read: %s",
+			record_failure(at_port(ends[i].port),
+				       "its FEC modes could not be read: %s",
 				       error_text(ends[i].error));
 	free(ends);
 }
@@ -359,8 +360,8 @@ static void check_sm_lids(const struct mad_fabric *fabric, const struct mad_fabr
 	}
 	if (count)
 		found(KIND_OTHER_SM, at_port(first), at_port(master),
-		      "%u port%s the LID %u for the subnet manager, which has the LID %u",
-		      count, count == 1 ? " has" : "s have", first->sm_lid, master->lid);
+		      "%u port%s the SM LID %u, but the LID of the master is %u", count,
+		      count == 1 ? " has" : "s have", first->sm_lid, master->lid);
 }
 
 static void check_managers(const struct mad_fabric *fabric)
@@ -383,7 +384,7 @@ static void check_managers(const struct mad_fabric *fabric)
 				 "the subnet manager does not respond");
 		else if (managers[i].error && ++silent_count)
 			record_failure(at_port(managers[i].port),
-				       "the state of its subnet manager: %s",
+				       "the state of its subnet manager could not be read: %s",
 				       error_text(managers[i].error));
 		else if (mad_read_field(managers[i].data, 0, IB_SMINFO_STATE_F) == SM_MASTER &&
 			 master_count++ < 2) {
@@ -394,7 +395,7 @@ static void check_managers(const struct mad_fabric *fabric)
 	free(managers);
 	if (master_count > 1)
 		found(KIND_TWO_MASTERS, at_port(masters[0]), at_port(masters[1]),
-		      "%zu subnet managers are master, these with the priorities %u and %u",
+		      "%zu subnet managers are master, these two with priorities %u and %u",
 		      master_count, priorities[0], priorities[1]);
 	else if (master_count == 1)
 		check_sm_lids(fabric, masters[0]);

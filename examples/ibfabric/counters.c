@@ -99,7 +99,8 @@ void load_thresholds(const char *path)
 				line[used++] = line[i];
 		line[used] = 0;
 		if (used && !read_line(line))
-			die("%s: line %u is not COUNTER=NUMBER", path, number);
+			die("%s: line %u: unknown counter, or not COUNTER=NUMBER", path,
+			    number);
 	}
 	if (ferror(file))
 		die("%s: %s", path, strerror(errno));
@@ -312,7 +313,8 @@ int run_counters(void)
 	if (settings.top) {
 		top = find_counter(settings.top_counter, strlen(settings.top_counter));
 		if (top == MAD_COUNTER_COUNT)
-			die("no counter, or several counters, are %s", settings.top_counter);
+			die("--top: %s is not the name of a counter, or matches several",
+			    settings.top_counter);
 	}
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
 		bool is_shown = settings.top ? i == top : (in_text & MAD_COUNTER_BIT(i)) != 0;
@@ -361,7 +363,8 @@ static bool is_confirmed(size_t count)
 	if (settings.yes)
 		return true;
 	if (!isatty(STDIN_FILENO))
-		die("reset: not a terminal; --yes clears the counters without a question");
+		die("reset: standard input is not a terminal; use --yes to clear without "
+		    "confirmation");
 	fprintf(stderr, "Clear the counters of %zu ports? [y/N] ", count);
 	return fgets(answer, sizeof(answer), stdin) && (*answer == 'y' || *answer == 'Y');
 }
@@ -385,7 +388,7 @@ int run_reset(void)
 	struct table table;
 
 	if (!settings.arguments[0] && !settings.only_hosts && !settings.only_switches)
-		die("reset: name the ports, '*' for all; ibfabric reset --help tells more");
+		die("reset: no ports selected; use '*' for all, or see ibfabric reset --help");
 	table_begin(&table, "ports", "node guid #port result");
 	fabric = discover(NULL);
 	ports = sorted_ports(fabric);
@@ -393,9 +396,9 @@ int run_reset(void)
 		if (is_selected(at_port(ports[i])) && has_counters(ports[i]))
 			ports[wanted++] = ports[i];
 	if (!wanted)
-		die("reset: none of these ports has counters");
+		die("reset: none of the selected ports has counters");
 	if (!is_confirmed(wanted))
-		die("reset: no counter was cleared");
+		die("reset: cancelled, no counters were cleared");
 	for (i = 0; i < wanted && !is_over(); i++) {
 		int error = ports[i]->node == silent ? -ETIMEDOUT : reset_port(ports[i]);
 

@@ -176,34 +176,34 @@ int end_output(int status);
 	KIND(TWO_MASTERS, CRITICAL, "two-masters",                                             \
 	     "stop one subnet manager; give both the same SM_Key")                             \
 	KIND(DUPLICATE_GUID, CRITICAL, "duplicate-guid",                                       \
-	     "burn the GUIDs of the label into one of the two")                                \
+	     "burn the GUIDs on its label into one of the two")                                \
 	KIND(DUPLICATE_LID, CRITICAL, "duplicate-lid",                                         \
 	     "restart the subnet manager, so that it assigns LIDs again")                      \
 	KIND(NO_RESPONSE, ERROR, "no-response",                                                \
-	     "look at its power, firmware and M_Key; restart it")                              \
+	     "check its power, firmware and M_Key; restart it")                                \
 	KIND(BAD_RESPONSE, ERROR, "bad-response", "update its firmware")                       \
-	KIND(NODE_MISSING, ERROR, "node-missing", "look at its power and its cables")          \
-	KIND(LINK_MISSING, ERROR, "link-missing", "look at the cable and both ports")          \
+	KIND(NODE_MISSING, ERROR, "node-missing", "check its power and its cables")            \
+	KIND(LINK_MISSING, ERROR, "link-missing", "check the cable and both ports")            \
 	KIND(LINK_MOVED, ERROR, "link-moved", "put the cable back, or store the fabric again") \
 	KIND(CONTRADICTION, ERROR, "contradiction",                                            \
-	     "repeat the check; was a cable moved just now?")                                  \
+	     "repeat the check; was a cable just moved?")                                      \
 	KIND(LOOP, ERROR, "loop", "remove the cable, or connect its other end")                \
-	KIND(RESTARTED, ERROR, "restarted", "look at its power and its log")                   \
+	KIND(RESTARTED, ERROR, "restarted", "check its power and its log")                     \
 	KIND(FLAPPING, ERROR, "flapping", CABLE)                                               \
 	KIND(LINK_ERRORS, ERROR, "link-errors", CABLE)                                         \
 	KIND(SLOW_LINK, ERROR, "slow-link", CABLE)                                             \
 	KIND(FEC_MISMATCH, ERROR, "fec-mismatch", "set both ports to the same FEC modes")      \
-	KIND(NOT_ACTIVE, ERROR, "not-active", "look at the log of the subnet manager")         \
+	KIND(NOT_ACTIVE, ERROR, "not-active", "read the log of the subnet manager")            \
 	KIND(LINK_MISMATCH, ERROR, "link-mismatch",                                            \
 	     "repeat the check; then reset one of the ports")                                  \
 	KIND(OTHER_SM, ERROR, "other-sm", "restart the subnet manager")                        \
 	KIND(DISCARDS, WARNING, "discards",                                                    \
 	     "look for congestion: ibfabric counters --top 20 xmit_wait")                      \
 	KIND(BUFFERS, WARNING, "buffer-overruns",                                              \
-	     "look at the buffers and the length of the cable")                                \
-	KIND(ROUTING, WARNING, "relay-errors", "look at the routes and multicast groups")      \
+	     "check the buffers and the length of the cable")                                  \
+	KIND(ROUTING, WARNING, "relay-errors", "check the routes and multicast groups")        \
 	KIND(PARTITION, WARNING, "partition-errors",                                           \
-	     "look at the partitions (P_Keys) of the two ends")                                \
+	     "check the partitions (P_Keys) of the two ends")                                  \
 	KIND(DROPPED_MADS, WARNING, "dropped-mads", "look for programs that send many MADs")   \
 	KIND(REMOTE_ERRORS, WARNING, "remote-errors",                                          \
 	     "the fault is at another link: look for link-errors")                             \

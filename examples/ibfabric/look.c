@@ -234,9 +234,10 @@ static void read_once(struct mad_fabric_counters *counters, uint64_t wanted)
 	error = mad_fabric_counters_read(ibmad_port, counters, &options);
 	end_progress();
 	if (is_early_end(error))
-		record_failure(nowhere,
-			       "%s ended a reading of counters: %zu of %zu ports were read",
-			       why_over(), counters->latest->read, counters->latest->wanted);
+		record_failure(
+			nowhere,
+			"%s ended the reading of the counters: %zu of %zu ports were read",
+			why_over(), counters->latest->read, counters->latest->wanted);
 	else if (error)
 		record_failure(nowhere, "counters: %s",
 			       mad_failure_text(NULL, text, sizeof(text)));
@@ -282,7 +283,7 @@ static bool pause_ms(unsigned ms)
 	unsigned end = elapsed_ms() + ms, now;
 
 	while (!is_over() && (now = elapsed_ms()) < end) {
-		show_progress("the second reading in %u s", (end - now + 999) / 1000);
+		show_progress("second reading in %u s", (end - now + 999) / 1000);
 		poll(NULL, 0, end - now < SLICE_MS ? (int)(end - now) : SLICE_MS);
 	}
 	end_progress();

@@ -23,14 +23,15 @@ static const struct command {
 	const char *name, *arguments, *summary;
 	int (*run)(void);
 } commands[] = {
-	{"check", "[SELECTION ...]", "finds what is wrong, the worst first", run_check},
-	{"links", "[SELECTION ...]", "a line for each cable", run_links},
-	{"nodes", "[SELECTION ...]", "a line for each node", run_nodes},
-	{"counters", "[SELECTION ...]", "counters of ports, or their rates", run_counters},
-	{"map", "[SELECTION ...]", "a drawing for Graphviz", run_map},
-	{"diff", "BEFORE [AFTER]", "what has changed since a stored fabric", run_diff},
-	{"store", "[FILE]", "stores the fabric for --expect and diff", run_store},
-	{"reset", "SELECTION ...", "clears counters of ports", run_reset},
+	{"check", "[SELECTION ...]", "finds what is wrong, worst first", run_check},
+	{"links", "[SELECTION ...]", "prints one line per cable", run_links},
+	{"nodes", "[SELECTION ...]", "prints one line per node", run_nodes},
+	{"counters", "[SELECTION ...]", "prints one line per port: counters or rates",
+	 run_counters},
+	{"map", "[SELECTION ...]", "prints a graph for Graphviz", run_map},
+	{"diff", "BEFORE [AFTER]", "prints what has changed since a stored fabric", run_diff},
+	{"store", "[FILE]", "stores the fabric, for --expect and diff", run_store},
+	{"reset", "[SELECTION ...]", "clears the counters of the selected ports", run_reset},
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
@@ -116,31 +117,31 @@ static const struct {
 	unsigned *number, *ms;
 } options[] = {
 	{"C", "DEVICE", "the local device", NULL, .text = &settings.device},
-	{"P", "PORT", "the port of the local device", NULL, .number = &settings.device_port},
-	{"interval", "SECONDS", "two readings, this time apart; check: 5, 0 is one reading",
+	{"P", "PORT", "the port of this device", NULL, .number = &settings.device_port},
+	{"interval", "SECONDS", "the time between two readings; 0: only one (check: 5)",
 	 "check counters", .ms = &settings.interval_ms},
-	{"expect", "FILE", "the fabric that store has stored; differences are findings",
-	 "check", .text = &settings.expect},
-	{"thresholds", "FILE", "COUNTER=NUMBER lines, as for ibqueryerrors", "check map",
-	 .text = &thresholds_file},
-	{"top", "N COUNTER", "the N ports with the highest values", "counters",
+	{"expect", "FILE", "a file written by store; reports differences from it", "check",
+	 .text = &settings.expect},
+	{"thresholds", "FILE", "COUNTER=NUMBER lines, in the format of ibqueryerrors",
+	 "check map", .text = &thresholds_file},
+	{"top", "N COUNTER", "only the N ports with the highest values", "counters",
 	 .number = &settings.top},
-	{"svg", NULL, "prints SVG, by Graphviz", "map", .flag = &settings.svg},
-	{"yes", NULL, "does not ask", "reset", .flag = &settings.yes},
+	{"svg", NULL, "prints SVG (needs Graphviz)", "map", .flag = &settings.svg},
+	{"yes", NULL, "does not ask for confirmation", "reset", .flag = &settings.yes},
 	{"switches", NULL, "only switches", SELECTIONS, .flag = &settings.only_switches},
-	{"hosts", NULL, "only nodes that are no switches", SELECTIONS,
+	{"hosts", NULL, "only nodes that are not switches", SELECTIONS,
 	 .flag = &settings.only_hosts},
 	{"json", NULL, "prints one JSON document", TABLES, .flag = &settings.json},
-	{"csv", NULL, "prints CSV with a line of names", TABLES, .flag = &settings.csv},
-	{"columns", "LIST", "these columns, separated by commas", "links nodes counters",
+	{"csv", NULL, "prints CSV with a header line", TABLES, .flag = &settings.csv},
+	{"columns", "LIST", "prints these columns, separated by commas", "links nodes counters",
 	 .text = &settings.columns},
-	{"node-name-map", "FILE", "names by GUID, as for infiniband-diags", NULL,
+	{"node-name-map", "FILE", "node names by GUID, in the format of infiniband-diags", NULL,
 	 .text = &names_file},
-	{"time-limit", "SECONDS", "ends after this time, with what is known", NULL,
+	{"time-limit", "SECONDS", "stops after this time, with the results so far", NULL,
 	 .ms = &settings.time_limit_ms},
-	{"m-key-file", "FILE", "the M_Key of the fabric, in hexadecimal", NULL,
+	{"m-key-file", "FILE", "a file with the M_Key of the fabric, in hexadecimal", NULL,
 	 .text = &m_key_file},
-	{"max-rate", "N", "sends N requests a second at most", NULL,
+	{"max-rate", "N", "sends at most N requests per second", NULL,
 	 .number = &settings.max_rate},
 	{"help", NULL, "prints this text", NULL, .flag = &wants_help},
 	{"version", NULL, "prints the version", NULL, .flag = &wants_version},
@@ -167,20 +168,21 @@ static _Noreturn void show_command(const struct command *command)
 			printf("  %s%-*s %-9s %s\n", options[i].name[1] ? "--" : "-",
 			       options[i].name[1] ? 13 : 14, options[i].name,
 			       options[i].argument ? options[i].argument : "", options[i].help);
-	if (command->run != run_store)
-		puts("\nA selection is a name, a pattern of names, a GUID, or one of these "
-		     "with\n"
-		     "/PORT: leaf-1, 'node*', 0x0002c90300000010, leaf-1/3");
+	if (strstr(command->arguments, "SELECTION"))
+		puts("\nA selection is a node name, a shell pattern for names, or a GUID,\n"
+		     "optionally followed by /PORT: leaf-1, 'node*', 0x0002c90300000010, "
+		     "leaf-1/3");
 	exit(end_output(0));
 }
 
 static _Noreturn void show_commands(void)
 {
-	puts("usage: ibfabric COMMAND [OPTION ...] [SELECTION ...]\n\ncommands:");
+	puts("usage: ibfabric COMMAND [OPTION ...] [ARGUMENT ...]\n\ncommands:");
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		printf("  %-9s %s\n", commands[i].name, commands[i].summary);
-	puts("\nibfabric COMMAND --help has the options of a command; ibfabric(8) tells more.\n"
-	     "Exit status: 0 all is well, 1 something was found, 2 not all could be read.");
+	puts("\nibfabric COMMAND --help lists the options of a command; see also ibfabric(8).\n"
+	     "Exit status: 0 all is well, 1 check or diff found something, 2 something could\n"
+	     "not be read or written.");
 	exit(end_output(0));
 }
 
@@ -189,14 +191,16 @@ static _Noreturn void show_commands(void)
 static void read_option(size_t i)
 {
 	const char *argument = optarg ? optarg : "";
+	const char *dashes = options[i].name[1] ? "--" : "-";
 	int number = read_number(argument, 1, INT_MAX);
 
 	if (!has_option(settings.command, i))
 		die("%s has no option --%s", settings.command, options[i].name);
 	if (options[i].number && number < 0)
-		die("--%s: %s is not a number from 1 on", options[i].name, argument);
+		die("%s%s: %s is not a positive integer", dashes, options[i].name, argument);
 	if (options[i].ms && strcmp(argument, "0") != 0 && !read_ms(argument))
-		die("--%s: %s is not a time in seconds", options[i].name, argument);
+		die("%s%s: %s is not a time in seconds (0.001 to 1000000)", dashes,
+		    options[i].name, argument);
 	if (options[i].flag)
 		*options[i].flag = true;
 	if (options[i].text)
@@ -212,7 +216,7 @@ static void read_m_key_file(void)
 	FILE *file = open_file(m_key_file);
 
 	if (fscanf(file, "%" SCNx64, &settings.m_key) != 1)
-		die("%s: no M_Key in hexadecimal", m_key_file);
+		die("%s: the file contains no M_Key in hexadecimal", m_key_file);
 	fclose(file);
 }
 
@@ -235,7 +239,7 @@ static void read_options(const struct command *command, int count, char **words)
 		/* --top N COUNTER has two arguments */
 		if (settings.top && !settings.top_counter &&
 		    !(settings.top_counter = words[optind++]))
-			die("--top: give a counter, for example --top 20 xmit_wait");
+			die("--top needs a counter, for example --top 20 xmit_wait");
 	}
 	if (wants_help)
 		show_command(command);
@@ -267,14 +271,14 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 
 	if (!*name)
-		die("give a command; ibfabric --help has the commands");
+		die("no command given; see ibfabric --help");
 	if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0)
 		show_commands();
 	if (strcmp(name, "--version") == 0)
 		show_version();
 	while (strcmp(command->name, name) != 0)
 		if (++command == commands + COMMAND_COUNT)
-			die("no command %s; ibfabric --help has the commands", name);
+			die("unknown command %s; see ibfabric --help", name);
 	settings.command = command->name;
 	settings.interval_ms = is_command("check") ? CHECK_INTERVAL_MS : 0;
 	argv[1] = argv[0]; /* for the messages of getopt_long() */

@@ -150,7 +150,7 @@ int run_map(void)
 	if (settings.svg)
 		status = pclose(out);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		die("map --svg: Graphviz is not installed (the program dot)");
+		die("map --svg: dot not found; install Graphviz");
 	if (status)
 		die("map --svg: dot failed");
 	print_failures(stderr, "ibfabric: not known: ");

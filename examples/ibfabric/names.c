@@ -31,8 +31,8 @@ void load_names(const char *path)
 	int error = file ? mad_node_names_load(file, &names, &line) : 0;
 
 	if (error == -EBADMSG)
-		die("%s: line %u is not a GUID and a name", path ? path : MAD_NODE_NAMES_PATH,
-		    line);
+		die("%s: line %u: expected a GUID and a quoted name",
+		    path ? path : MAD_NODE_NAMES_PATH, line);
 	if (error)
 		die("%s: %s", path ? path : MAD_NODE_NAMES_PATH, strerror(-error));
 	if (file)
@@ -218,5 +218,5 @@ void check_selection(const struct mad_fabric *fabric, const struct mad_fabric *b
 {
 	for (char *const *argument = settings.arguments; *argument; argument++)
 		if (!is_in(fabric, *argument) && !is_in(before, *argument))
-			die("no node or port is %s", *argument);
+			die("no node or port matches %s", *argument);
 }

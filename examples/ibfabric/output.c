@@ -171,7 +171,7 @@ static void print_lines(const struct mad_fabric *fabric)
 	if (findings.count)
 		printf("%zu finding%s", findings.count, findings.count == 1 ? "" : "s");
 	else
-		fputs(failures.count ? "no finding in what was read" : "clean", stdout);
+		fputs(failures.count ? "no findings in what was read" : "clean", stdout);
 	if (failures.count)
 		printf(", %zu not known", failures.count);
 	putchar('\n');
@@ -219,7 +219,7 @@ static unsigned find_column(const struct table *table, const char *list, size_t 
 		if (strlen(table->columns[i].name) == length &&
 		    strncmp(table->columns[i].name, list, length) == 0)
 			return i;
-	fprintf(stderr, "ibfabric: no column %.*s; there are:", (int)length, list);
+	fprintf(stderr, "ibfabric: unknown column %.*s; the columns are:", (int)length, list);
 	for (unsigned i = 0; i < table->column_count; i++)
 		fprintf(stderr, " %s", table->columns[i].name);
 	fputc('\n', stderr);

@@ -16,9 +16,10 @@ struct mad_fabric *load(const char *path)
 	int error = mad_fabric_load(file, &fabric, &line);
 
 	if (error == -EBADMSG && line)
-		die("%s: line %u is not of a stored fabric", path, line);
+		die("%s: line %u is not in the format of store or ibnetdiscover", path, line);
 	if (error)
-		die("%s: %s", path, error == -EBADMSG ? "no node" : strerror(-error));
+		die("%s: %s", path,
+		    error == -EBADMSG ? "the file contains no nodes" : strerror(-error));
 	if (file != stdin)
 		fclose(file);
 	return fabric;
@@ -243,7 +244,7 @@ int run_diff(void)
 	struct mad_fabric *before, *after;
 
 	if (!path || (settings.arguments[1] && settings.arguments[2]))
-		die("diff: give one file, or two; ibfabric diff --help tells more");
+		die("diff: expected one or two files; see ibfabric diff --help");
 	before = load(path);
 	path = settings.arguments[1];
 	settings.arguments += path ? 2 : 1;
@@ -261,7 +262,7 @@ int run_store(void)
 	char *name = NULL;
 
 	if (path && settings.arguments[1])
-		die("store: give one file; ibfabric store --help tells more");
+		die("store: more than one file given; see ibfabric store --help");
 	settings.arguments += path != NULL;
 	fabric = discover(NULL);
 	if (path && is_over())
