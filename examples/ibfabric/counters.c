@@ -272,7 +272,7 @@ static void add_counters(struct table *table, const struct mad_fabric_port *port
 
 	add_place(table, at_port(port));
 	add(table, "%s", port->peer ? node_name(port->peer->node, name) : "");
-	add_known(table, port->peer ? port->peer->number : 0);
+	add_if(table, port->peer, "%u", port->peer ? port->peer->number : 0);
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
 		if (isnan(get_value(each, i)))
 			add(table, "%s", "");

@@ -38,7 +38,8 @@ static const char *const colours[] = {"\033[1;31m", "\033[31m", "\033[33m"};
 
 /* --- findings and failures ------------------------------------------------------------ */
 
-static void add_note(struct notes *notes, struct note note, const char *format, va_list args)
+static void __attribute__((format(printf, 3, 0)))
+add_note(struct notes *notes, struct note note, const char *format, va_list args)
 {
 	notes->array = extend(notes->array, notes->count, sizeof(note));
 	if (vasprintf(&note.text, format, args) < 0)
@@ -264,9 +265,15 @@ void add(struct table *table, const char *format, ...)
 	fputc('\t', table->text);
 }
 
-void add_known(struct table *table, unsigned number)
+void add_if(struct table *table, bool is_known, const char *format, ...)
 {
-	add(table, number ? "%u" : "", number);
+	va_list args;
+
+	va_start(args, format);
+	if (is_known)
+		vfprintf(table->text, format, args);
+	va_end(args);
+	fputc('\t', table->text);
 }
 
 void add_place(struct table *table, struct place place)
@@ -274,8 +281,8 @@ void add_place(struct table *table, struct place place)
 	char name[NAME_SIZE];
 
 	add(table, "%s", place.node ? node_name(place.node, name) : "");
-	add(table, place.node ? "0x%016" PRIx64 : "", place.node ? place.node->guid : 0);
-	add(table, place.port ? "%u" : "", place.port ? place.port->number : 0);
+	add_if(table, place.node, "0x%016" PRIx64, place.node ? place.node->guid : 0);
+	add_if(table, place.port, "%u", place.port ? place.port->number : 0);
 }
 
 /* --- the three forms --------------------------------------------------------------- */

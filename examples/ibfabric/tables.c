@@ -15,9 +15,9 @@ static const char *physical_name(const struct mad_fabric_port *port)
 /* Three cells: width, speed, Gb/s. */
 static void add_rate(struct table *table, unsigned width, unsigned speed)
 {
-	add(table, width ? "%ux" : "", width);
+	add_if(table, width, "%ux", width);
 	add(table, "%s", mad_link_speed_name(speed));
-	add(table, width && speed ? "%g" : "", mad_link_rate_gbps(width, speed));
+	add_if(table, width && speed, "%g", mad_link_rate_gbps(width, speed));
 }
 
 static void add_link(struct table *table, const struct mad_fabric_port *port)
@@ -25,13 +25,14 @@ static void add_link(struct table *table, const struct mad_fabric_port *port)
 	bool is_up = port->state != MAD_PORT_DOWN;
 
 	add_place(table, at_port(port));
-	add_known(table, port->gmp_lid);
+	add_if(table, port->gmp_lid, "%u", port->gmp_lid);
 	add(table, "%s\t%s", state_name(port), physical_name(port));
 	add_rate(table, port->width, port->speed);
 	add_rate(table, is_up ? port->width_possible : 0, is_up ? port->speed_possible : 0);
-	add_known(table, port->mtu);
+	add_if(table, port->mtu, "%u", port->mtu);
 	add_place(table, at_port(port->peer));
-	add_known(table, port->peer ? port->peer->gmp_lid : 0);
+	add_if(table, port->peer && port->peer->gmp_lid, "%u",
+	       port->peer ? port->peer->gmp_lid : 0);
 	add(table, "%s", port->peer_error ? error_text(port->peer_error) : "");
 }
 
@@ -88,10 +89,10 @@ int run_nodes(void)
 		}
 		add(&table, "%s\t0x%016" PRIx64 "\t%s", node_name(node, name), node->guid,
 		    type_name(node));
-		add_known(&table, node->lid);
+		add_if(&table, node->lid, "%u", node->lid);
 		add(&table, "%u\t%u\t0x%06x\t%u\t%u", node->port_count, links, node->vendor_id,
 		    node->device_id, node->revision);
-		add(&table, node->system_guid ? "0x%016" PRIx64 : "", node->system_guid);
+		add_if(&table, node->system_guid, "0x%016" PRIx64, node->system_guid);
 		add(&table, "%d\t%s", node->route.cnt,
 		    mad_printable_text(node->description, name, sizeof(name)));
 	}
