@@ -201,7 +201,7 @@ bool is_selected(struct place place)
 
 bool is_link_selected(const struct mad_fabric_port *port)
 {
-	return is_selected(at_port(port)) || is_selected(at_port(port->peer));
+	return port && (is_selected(at_port(port)) || is_selected(at_port(port->peer)));
 }
 
 static bool is_in(const struct mad_fabric *fabric, const char *argument)

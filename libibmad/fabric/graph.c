@@ -157,9 +157,10 @@ static int note_silent_port(struct graph *graph, size_t index,
 			    const struct mad_fabric_port *port)
 {
 	const struct mad_fabric_problem *problem = &graph->problems[index];
+	struct mad_fabric_port *silent = graph_writable(port);
 	size_t *behind;
 
-	graph_port(port->node, port->number)->peer_error = problem->error;
+	silent->peer_error = problem->error;
 	if (!problem->guid)
 		return 0;
 	behind = array_reserve(graph->behind, port->index + (size_t)1, &graph->behind_size,

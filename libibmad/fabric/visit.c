@@ -166,6 +166,8 @@ static void port_info_came(struct visit *visit, struct mad_fabric_port *port,
 {
 	struct discovery *discovery = visit->discovery;
 
+	if (!port)
+		return;
 	port->info = discovery_store(discovery, info);
 	if (!port->info)
 		return;
@@ -200,7 +202,8 @@ static void use_response(struct visit *visit, unsigned attribute, struct mad_fab
 		port_info_came(visit, port, data);
 		break;
 	case IB_ATTR_MLNX_EXT_PORT_INFO:
-		port->mlnx_ext_info = discovery_store(visit->discovery, data);
+		if (port)
+			port->mlnx_ext_info = discovery_store(visit->discovery, data);
 		break;
 	default:
 		break;
@@ -232,7 +235,7 @@ static void attribute_came(struct discovery_request *request)
 		port_of_request(visit->node, request->attribute, request->modifier);
 
 	visit->open--;
-	if (request->attribute == IB_ATTR_PORT_INFO) {
+	if (port && request->attribute == IB_ATTR_PORT_INFO) {
 		/* requests are cancelled when the node is given up after a timeout */
 		port->error = request->error == -ECANCELED ? -ETIMEDOUT : request->error;
 		if (discovery->error)
