@@ -149,10 +149,10 @@ struct table {
  * before a column that is hidden. Exits if --columns has another name. */
 void table_begin(struct table *table, const char *name, const char *columns);
 /* Adds a cell, or several with tabs between them. */
-void add(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A cell that is empty unless the value is known. */
 void add_if(struct table *table, bool is_known, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+#define add(table, ...) add_if(table, true, __VA_ARGS__)
 void add_place(struct table *table, struct place place); /* name, GUID, port */
 /* Prints the table and the failures in the wanted form; frees the table. Returns the status of
  * a command without findings. */

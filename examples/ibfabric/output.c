@@ -255,16 +255,6 @@ void table_begin(struct table *table, const char *name, const char *columns)
 		add(table, "%s", table->columns[i].name);
 }
 
-void add(struct table *table, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vfprintf(table->text, format, args);
-	va_end(args);
-	fputc('\t', table->text);
-}
-
 void add_if(struct table *table, bool is_known, const char *format, ...)
 {
 	va_list args;
